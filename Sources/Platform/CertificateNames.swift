@@ -1,11 +1,12 @@
 import COpenSSL
 
-/// The names that a certificate says it is for.
+/// The names in a certificate.
 ///
-/// Reading them costs an allocation a name, `Limits.certificateNames` at most: a certificate with more is refused before one is read.
+/// Reading costs one allocation per name, `Limits.certificateNames` at most: a certificate with more is refused before any is
+/// read.
 public struct CertificateNames: Sendable, Equatable {
   public enum Failure: Error, Equatable, CustomStringConvertible {
-    /// How many it has.
+    /// The number of names.
     case tooMany(Int)
 
     public var description: String {
@@ -19,7 +20,7 @@ public struct CertificateNames: Sendable, Equatable {
   public var uris: [String] = []
   /// DNS names among the alternative names, in lower case; wildcards as written.
   public var hosts: [String] = []
-  /// In lower case; nil without one.
+  /// In lower case; nil if absent.
   public var commonName: String?
 
   /// `certificate`: an `X509`.
@@ -41,8 +42,8 @@ public struct CertificateNames: Sendable, Equatable {
     commonName = Self.commonName(certificate)?.lowercased()
   }
 
-  /// What a TLS client may ask for by SNI (RFC 6066 §3) to be shown this certificate: its DNS names, else its common name. A wildcard counts as
-  /// the whole first label alone (RFC 9525 §6.3): `a.*.example` matches no name.
+  /// The names by which a TLS client may request this certificate through SNI (RFC 6066 §3): its DNS names, else its common name.
+  /// A wildcard counts only as the whole first label (RFC 9525 §6.3): `a.*.example` matches no name.
   public var askable: [ExpectedName] { (hosts.isEmpty ? commonName.map { [$0] } ?? [] : hosts).compactMap { ExpectedName($0) } }
 
   private static func commonName(_ certificate: OpaquePointer) -> String? {
@@ -53,7 +54,7 @@ public struct CertificateNames: Sendable, Equatable {
   }
 }
 
-/// A string of a certificate; one with a NUL inside is no valid name.
+/// A string of a certificate; nil if it contains a NUL.
 private func text(_ string: UnsafePointer<ASN1_STRING>?) -> String? {
   guard let string, let bytes = ASN1_STRING_get0_data(string) else { return nil }
   let all = UnsafeBufferPointer(start: bytes, count: Int(max(0, ASN1_STRING_length(string))))

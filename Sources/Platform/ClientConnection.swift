@@ -1,24 +1,24 @@
 public import Bytes
 
-/// One connection that we open, over TCP or TLS: octets out in the order of `send`, octets in. On its loop's thread.
+/// One connection that we open, over TCP or TLS: sends octets in the order of `send` and receives octets. On its loop's thread.
 ///
 /// | state | event | next |
 /// |---|---|---|
 /// | connecting | writable | open; TLS begins |
 /// | connecting, open | the kernel's or TLS's error, end of stream, too much unsent | closed, reported once |
-/// | connecting, open | the peer's system acknowledges nothing for `Bounds.patience` | closed, reported once: `Connection timed out` |
+/// | connecting, open | no acknowledgement for `Bounds.patience` | closed, reported once: `Connection timed out` |
 /// | any | `close` | closed, not reported |
 ///
-/// What is sent before it is open waits for that.
+/// Octets sent before it is open are queued.
 public final class ClientConnection {
   public enum Event {
-    /// Until the handler returns.
+    /// Valid until the handler returns.
     case received(UnsafeRawBufferPointer)
-    /// Why; nothing follows.
+    /// The reason; no event follows.
     case closed(String)
   }
   public struct Bounds: Sendable {
-    /// Of one read.
+    /// Octets of one read.
     public var readBytes: Int
     /// Reads in one step of the loop.
     public var readsPerStep: Int
@@ -41,9 +41,9 @@ public final class ClientConnection {
   private let bounds: Bounds
   private var isConnecting = true
   private var watchesWrites = true
-  /// What `flush` has not seen.
+  /// Octets that `flush` has not processed.
   private var plain: [UInt8] = []
-  /// For the socket; the first `sent` of them are sent. Bytes that TLS has not encrypted yet wait in the session.
+  /// Octets for the socket; the first `sent` of them are sent. Bytes that TLS has not encrypted yet wait in the session.
   private var unsent: [UInt8] = []
   private var sent = 0
 
@@ -61,7 +61,7 @@ public final class ClientConnection {
   /// Queues what `write` appends; `flush` sends it.
   public func send(_ write: (inout [UInt8]) -> Void) { write(&plain) }
 
-  /// Not reported to the handler. Flushed bytes may still be sent, others are not.
+  /// Not reported to the handler. Flushed bytes may still be sent, others are dropped.
   public func close() {
     guard isOpen else { return }
     isOpen = false
@@ -130,7 +130,8 @@ public final class ClientConnection {
     if isOpen, events.contains(.readable) || events.hasFailure { read() }
   }
 
-  /// Reads what has arrived, without waiting for the loop to report it: before a peer is judged by its silence. One system call if there is nothing.
+  /// Reads received bytes without waiting for the loop to report them: to be called before a peer is judged by its silence. One
+  /// system call if there are none.
   public func readArrived() {
     if isOpen, !isConnecting { read() }
   }

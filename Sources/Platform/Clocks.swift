@@ -33,14 +33,15 @@ public enum WallClock {
 }
 
 extension RandomSource {
-  /// The system's cryptographic generator. Any thread; a system call for each 32 numbers, none of which is kept once it is given out.
+  /// The system's cryptographic generator. Any thread; one system call per 32 numbers, none of which is kept after it was
+  /// returned.
   public static let system = RandomSource { RandomPool.shared.next() }
 }
 
-/// Numbers of getentropy(3) in advance: a call takes some twenty.
+/// Prefetches numbers of getentropy(3), because a call costs as much as some twenty numbers.
 private final class RandomPool: Sendable {
   static let shared = RandomPool()
-  /// 256 bytes, the most of one call.
+  /// 256 bytes, the maximum of one call.
   private static let words = 32
   private let pool = Mutex((words: [UInt64](repeating: 0, count: words), next: words))
 

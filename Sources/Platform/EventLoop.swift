@@ -3,13 +3,13 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// What a descriptor is ready for, or what a registration wants to hear of.
+/// Events that a descriptor is ready for, or that a registration requests.
 public struct IOEvents: OptionSet, Hashable, Sendable {
   public let rawValue: UInt32
   public init(rawValue: UInt32) { self.rawValue = rawValue }
   public static let readable = IOEvents(rawValue: EPOLLIN.rawValue)
   public static let writable = IOEvents(rawValue: EPOLLOUT.rawValue)
-  /// Reported always, asked for or not: an error is pending on the descriptor, or both directions are closed.
+  /// Always reported, requested or not: an error is pending on the descriptor, or both directions are closed.
   public static let failed = IOEvents(rawValue: EPOLLERR.rawValue | EPOLLHUP.rawValue)
 
   /// True if an error or a hang-up is among the events.
@@ -18,9 +18,9 @@ public struct IOEvents: OptionSet, Hashable, Sendable {
 
 /// An epoll loop: descriptors, timers and posted closures, all handled by the one thread that calls `run`.
 ///
-/// Before `run`, one thread sets it up; from then on only `post` and `stop` may be called by others (checked). One clock read a
-/// turn: handlers take `now`. The order within a turn is descriptors, posted closures, timers, then flushes. While it runs its thread has
-/// a `Heartbeat`.
+/// Before `run`, one thread sets it up; from then on other threads may only call `post` and `stop` (checked). One clock read per
+/// step: handlers use `now`. The order within a step is descriptors, posted closures, timers, then flushes. While it runs its
+/// thread has a `Heartbeat`.
 ///
 ///     let loop = try EventLoop()
 ///     try loop.register(socket.fd, .readable) { _ in … }
@@ -37,32 +37,32 @@ public final class EventLoop: @unchecked Sendable {
   private struct Timer {
     let name: String
     var deadline = Instant.distantFuture
-    /// What the owner asked for: earlier than `deadline` while the timer is stuck.
+    /// The deadline that the owner requested: earlier than `deadline` while the timer is stuck.
     var asked = Instant.distantFuture
     /// The deadline that the timer last fired for, and when it fired.
     var fired: (deadline: Instant, at: Instant)?
     var isReported = false
     var handler: () -> Void
 
-    /// The handler has run for this deadline, which was past then, and its owner asks for it again.
+    /// The handler has run for this deadline, which was past then, and its owner requests it again.
     func isStuck(_ deadline: Instant) -> Bool {
       guard let fired else { return false }
       return deadline <= fired.deadline && deadline < fired.at
     }
   }
 
-  /// The instant of this turn.
+  /// The instant of this step.
   public private(set) var now = MonotonicClock.now()
-  /// Closures refused because too many were waiting, and the most that ever waited.
+  /// Closures refused because too many were queued, and the largest number ever queued.
   public var posted: MailboxReading { mailbox.reading(name) }
-  /// How long turns took from the wake-up to the next sleep, in seconds.
+  /// Duration of steps from the wake-up to the next sleep, in seconds.
   public let steps = Histogram(bounds: Histogram.tickBounds)
 
-  /// Firings of timers whose owner asked again for a deadline that had fired already, by loop and timer: each one is a fault of ours.
-  /// One table for the process.
+  /// Firings of timers whose owner requested a deadline again that had already fired, by loop and timer: each one is an internal
+  /// fault. One table for the process.
   public static let stuckTimers = CounterTable(labelNames: ["loop", "timer"])
   private static let stuckTimerReport = Mutex<(@Sendable (_ loop: String, _ timer: String) -> Void)?>(nil)
-  /// `report` is called once for each timer that is stuck, on its loop's thread. Any thread.
+  /// Sets the reporter, which is called once for each stuck timer, on its loop's thread. Any thread.
   public static func reportStuckTimers(_ report: @escaping @Sendable (_ loop: String, _ timer: String) -> Void) {
     stuckTimerReport.withLock { $0 = report }
   }
@@ -96,7 +96,7 @@ public final class EventLoop: @unchecked Sendable {
     try register(timer, .readable) { [unowned self, timer] _ in
       var expirations: UInt64 = 0
       _ = read(timer, &expirations, 8)
-      // It has expired: the same deadline must be armed again, or the loop would sleep on it.
+      // It expired: the same deadline must be armed again, or the loop would sleep past it.
       armed = .distantFuture
     }
     try register(mailbox.event.fd, .readable) { [unowned self] _ in runPosted() }
@@ -107,20 +107,21 @@ public final class EventLoop: @unchecked Sendable {
     close(epoll)
   }
 
-  // MARK: any thread
+  // MARK: Any thread
 
-  /// Runs `closure` on the loop's thread in the order of the posts. False when too many wait: it will not run.
+  /// Runs `closure` on the loop's thread in the order of the posts. False if too many are queued: it will not run.
   @discardableResult public func post(_ closure: @escaping @Sendable () -> Void) -> Bool { mailbox.post(closure) }
 
-  /// Makes `run` return after the present turn; closures posted before that still run.
+  /// Makes `run` return after the present step; closures posted before that still run.
   public func stop() {
     stopping.store(true, ordering: .releasing)
     mailbox.event.signal()
   }
 
-  // MARK: the loop's thread, or the one that sets it up
+  // MARK: The loop's thread, or the one that sets it up
 
-  /// Calls `handler` while one of `events` holds (level-triggered). The descriptor stays the caller's: `unregister`, then close.
+  /// Calls `handler` while one of `events` holds (level-triggered). The caller keeps the descriptor: call `unregister`, then
+  /// close it.
   public func register(_ fd: Int32, _ events: IOEvents, handler: @escaping (IOEvents) -> Void) throws(SystemError) {
     preconditionOnThread()
     precondition(registrations[fd] == nil, "descriptor \(fd) is registered already")
@@ -136,24 +137,26 @@ public final class EventLoop: @unchecked Sendable {
     try control(EPOLL_CTL_MOD, fd, events, registration.generation)
   }
 
-  /// After this no event of the descriptor is delivered, also none of the present turn. Unknown descriptors are ignored.
+  /// Stops the descriptor's events, including those of the present step. Unknown descriptors are ignored.
   public func unregister(_ fd: Int32) {
     preconditionOnThread()
     guard registrations.removeValue(forKey: fd) != nil else { return }
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nil)
   }
 
-  /// A timer, not yet set. Timers live as long as the loop: one per machine, not one per event. `name` is for the log and a metric.
+  /// Adds an unset timer. Timers live as long as the loop: one per machine, not one per event. `name` is for the log and a
+  /// metric.
   public func addTimer(_ name: String, _ handler: @escaping () -> Void) -> TimerID {
     preconditionOnThread()
     timers.append(Timer(name: name, handler: handler))
     return TimerID(index: timers.count - 1)
   }
 
-  /// Sets or moves a timer, or with nil puts it off. It fires once, in the first turn at or after `deadline`.
+  /// Sets or moves a timer, or with nil cancels it. It fires once, in the first step at or after `deadline`.
   ///
-  /// A deadline that the timer has fired for, and that was past then, makes no progress: its owner is at fault. The timer then fires at
-  /// most every 10 ms (`Limits.stuckTimerPause`), so that the loop neither sleeps on the deadline nor spins; `stuckTimers` counts it.
+  /// Requesting a past deadline for which the timer has fired makes no progress: a fault of its owner. The timer then fires at
+  /// most every 10 ms (`Limits.stuckTimerPause`), so that the loop neither sleeps past the deadline nor spins; `stuckTimers`
+  /// counts it.
   public func setTimer(_ id: TimerID, at deadline: Instant?) {
     preconditionOnThread()
     let asked = deadline ?? .distantFuture
@@ -164,7 +167,7 @@ public final class EventLoop: @unchecked Sendable {
     }
   }
 
-  /// Called at the end of every turn: for sending what the turn's handlers gathered.
+  /// Adds a handler that is called at the end of every step: it sends what the step's handlers queued.
   public func addFlush(_ handler: @escaping () -> Void) {
     preconditionOnThread()
     flushes.append(handler)
@@ -186,7 +189,7 @@ public final class EventLoop: @unchecked Sendable {
     owner.withLock { $0 = nil }
   }
 
-  // MARK: a turn
+  // MARK: A step
 
   private func step(_ heartbeat: Heartbeat) {
     armTimer()

@@ -1,9 +1,10 @@
 import Bytes
 import Synchronization
 
-/// A `FairQueue` from many threads to one without a loop: keys take turns, and each has a share.
+/// A `FairQueue` from many threads to one without a loop: keys are served round-robin, and each has a share.
 ///
-/// Policy: a post beyond the room or the key's share is refused and counted, and its sender reports that to the requester. Only the reader waits.
+/// Policy: a post beyond the capacity or the key's share is refused and counted, and its sender reports that to the requester.
+/// Only the reader waits.
 ///
 ///     let box = try FairMailbox<String, Request>(capacity: 32_768, share: 64)
 ///     box.post(request, of: user)                          // any thread; false: refused
@@ -14,12 +15,12 @@ public final class FairMailbox<Key: Hashable & Sendable, Element: Sendable>: Sen
     /// The reader sleeps, or is about to.
     var isIdle = true
   }
-  /// What the reader sleeps on.
+  /// Wakes the reader.
   private let event: EventDescriptor
   private let state: Mutex<State>
-  /// Posts refused because the box was full or the key had its share.
+  /// Posts refused because the box was full or the key's share was used.
   public let refused = Counter()
-  /// The most elements that were ever waiting.
+  /// The largest number of elements ever queued.
   public let highWater = Gauge()
 
   public init(capacity: Int, share: Int) throws(SystemError) {
@@ -27,7 +28,7 @@ public final class FairMailbox<Key: Hashable & Sendable, Element: Sendable>: Sen
     state = Mutex(State(queue: FairQueue(capacity: capacity, share: share)))
   }
 
-  /// Any thread. False: it was not taken. `isExempt`: see `FairQueue.append`.
+  /// Any thread. False: the element was refused. `isExempt`: see `FairQueue.append`.
   @discardableResult public func post(_ element: Element, of key: Key, isExempt: Bool = false) -> Bool {
     let (isUsed, count, wakes) = state.withLock { state in
       guard state.queue.append(element, of: key, isExempt: isExempt) else { return (false, 0, false) }
@@ -43,11 +44,11 @@ public final class FairMailbox<Key: Hashable & Sendable, Element: Sendable>: Sen
     return true
   }
 
-  /// The reader: the next element, if there is one.
+  /// The reader: dequeues the next element; nil if the box is empty.
   public func next() -> Element? { state.withLock { $0.queue.next() } }
 
-  /// The reader: sleeps until there is an element or `timeout` has passed, and takes the next one. `heartbeat`, the reader's, begins a turn with
-  /// each element, and waits while it sleeps.
+  /// The reader: sleeps until an element is queued or `timeout` has passed, and dequeues the next one. `heartbeat`, the reader's,
+  /// begins a step with each element, and waits while the reader sleeps.
   public func wait(timeout: Duration? = nil, heartbeat: Heartbeat? = nil) -> Element? {
     if let element = next() {
       heartbeat?.woke()
@@ -67,10 +68,10 @@ public final class FairMailbox<Key: Hashable & Sendable, Element: Sendable>: Sen
     return next()
   }
 
-  /// Elements waiting now; for gauges.
+  /// Elements queued now; for gauges.
   public var depth: Int { state.withLock { $0.queue.count } }
 
-  /// What this box tells about itself; see `MailboxReading.families`.
+  /// This box's metrics; see `MailboxReading.families`.
   public func reading(_ name: String) -> MailboxReading {
     MailboxReading(name: name, depth: { self.depth }, highWater: highWater, refused: refused)
   }

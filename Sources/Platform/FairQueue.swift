@@ -1,11 +1,11 @@
-/// A bounded queue whose keys (a user, a token, an address) take turns: one element of each in a round, however many one key has. A key has a share
-/// of the room. Elements of one key keep their order.
+/// A bounded queue that serves its keys (a user, a token, an address) round-robin: one element of each per round, however many a
+/// key has. A key has a share of the capacity. Elements of one key keep their order.
 ///
 ///     var queue = FairQueue<String, Work>(capacity: 4_096, share: 16)
-///     queue.append(work, of: "alice")          // false: no room, or alice has her share
-///     queue.next()                             // the first of whoever's turn it is
+///     queue.append(work, of: "alice")          // false: the queue is full, or alice's share is used
+///     queue.next()                             // the first element of the next key
 ///
-/// A value without lock. Costs a dictionary access each way.
+/// A value without lock. Append and removal cost a dictionary access each.
 public struct FairQueue<Key: Hashable & Sendable, Element> {
   private struct Line {
     var elements: [Element] = []
@@ -15,7 +15,7 @@ public struct FairQueue<Key: Hashable & Sendable, Element> {
     mutating func removeFirst() -> Element {
       let element = elements[head]
       head += 1
-      // never more than twice as many slots as elements, and a few
+      // the array has at most twice as many slots as elements, and a few
       if head > 16, head * 2 > elements.count {
         elements.removeFirst(head)
         head = 0
@@ -28,7 +28,7 @@ public struct FairQueue<Key: Hashable & Sendable, Element> {
   public let share: Int
   public private(set) var count = 0
   private var lines: [Key: Line] = [:]
-  /// Keys with elements, each once, the next one first.
+  /// Keys with elements, each once, in order of service.
   private var order = FairQueueRing<Key>()
 
   public init(capacity: Int, share: Int) {
@@ -39,8 +39,8 @@ public struct FairQueue<Key: Hashable & Sendable, Element> {
   public var isEmpty: Bool { count == 0 }
   public func count(of key: Key) -> Int { lines[key]?.count ?? 0 }
 
-  /// False: it was not taken. `isExempt`: neither the share nor the room counts, for what its sender cannot do without and sends no more of than
-  /// there is of something else that is bounded.
+  /// False: the element was refused. `isExempt`: ignores share and capacity, for elements that are indispensable to the sender
+  /// and bounded by another limit.
   @discardableResult public mutating func append(_ element: Element, of key: Key, isExempt: Bool = false) -> Bool {
     let waiting = count(of: key)
     guard isExempt || (count < capacity && waiting < share) else { return false }
@@ -50,7 +50,7 @@ public struct FairQueue<Key: Hashable & Sendable, Element> {
     return true
   }
 
-  /// Nil: it is empty.
+  /// Dequeues the next element; nil if the queue is empty.
   public mutating func next() -> Element? {
     guard let key = order.removeFirst(), let element = lines[key]?.removeFirst() else { return nil }
     count -= 1

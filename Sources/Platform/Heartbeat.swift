@@ -2,7 +2,7 @@ import Bytes
 import CLinux
 import Synchronization
 
-/// One thread's sign of life: that it is in a turn, and in which.
+/// Shows whether one thread is in a step of its loop, and in which.
 ///
 ///     let heartbeat = Heartbeat()            // of the calling thread, under its name
 ///     defer { heartbeat.end() }
@@ -13,19 +13,19 @@ import Synchronization
 ///       …
 ///     }
 ///
-/// A thread that waits is well for as long as it waits; one that stays in the same turn grows old (`Heartbeats.look`). A stamp is a relaxed
-/// load and store of memory that only this thread writes: no clock is read. An `EventLoop` has one by itself.
+/// A waiting thread is healthy for as long as it waits; one that stays in the same step ages (`Heartbeats.look`). A stamp is a
+/// relaxed load and store of memory that only this thread writes: no clock is read. An `EventLoop` stamps its own.
 public final class Heartbeat: Sendable {
   /// The thread's name.
   public let name: String
-  /// Odd in a turn, even while the thread waits; never the same number twice.
+  /// Odd in a step, even while the thread waits; never the same number twice.
   private let beat = Atomic<UInt64>(1)
-  /// What the watcher saw last, and how many of its looks found the same turn. Written by the watcher only.
+  /// The beat that the watcher last read, and how many checks in a row found the same step. Written by the watcher only.
   private let seen = Atomic<UInt64>(0)
   private let looks = Atomic<Int>(0)
   private let table: Heartbeats
 
-  /// Of the calling thread, in a turn from now on.
+  /// Starts for the calling thread, in a step from now on.
   public convenience init() { self.init(name: Self.threadName(), in: .process) }
 
   public init(name: String, in table: Heartbeats) {
@@ -33,16 +33,16 @@ public final class Heartbeat: Sendable {
     table.add(self)
   }
 
-  /// The thread begins a turn, or gets on within a long one. HOT
+  /// The thread begins a step, or makes progress within a long one. HOT
   public func woke() { beat.store((beat.load(ordering: .relaxed) &+ 2) | 1, ordering: .relaxed) }
 
-  /// The turn is over. To be called right before what the thread sleeps in. HOT
+  /// The step ends. To be called right before the thread sleeps. HOT
   public func waits() { beat.store((beat.load(ordering: .relaxed) | 1) &+ 1, ordering: .relaxed) }
 
-  /// The thread is watched no longer.
+  /// Stops watching the thread.
   public func end() { table.remove(self) }
 
-  /// For how many looks in a row the thread has been in the same turn.
+  /// For how many checks in a row the thread has been in the same step.
   fileprivate var age: Int { looks.load(ordering: .relaxed) }
 
   fileprivate func look() {
@@ -59,26 +59,26 @@ public final class Heartbeat: Sendable {
   }
 }
 
-/// The heartbeats of all threads that have one, at most `Limits.heartbeats`: a thread beyond that is not watched.
+/// The heartbeats of all registered threads, at most `Limits.heartbeats`: a thread beyond that is not watched.
 public final class Heartbeats: Sendable {
-  /// Those of this process.
+  /// The heartbeats of this process.
   public static let process = Heartbeats()
   private let table = Mutex<[Heartbeat]>([])
 
   public init() {}
 
-  /// How long a thread has been in one turn, in looks of the one watcher.
+  /// How long a thread has been in one step, in checks of the watcher.
   public struct Age: Hashable, Sendable {
     public let name: String
     public let looks: Int
     public init(name: String, looks: Int) { (self.name, self.looks) = (name, looks) }
   }
 
-  /// One look at every thread. For one watcher, which calls it at even intervals of its own: what it sleeps beyond them (the whole
-  /// process was stopped, the machine suspended) ages no heartbeat.
+  /// Checks every thread. For one watcher, which calls it at regular intervals of its own: time beyond them (the whole process
+  /// was stopped, the machine suspended) ages no thread.
   public func look() { table.withLock { for heartbeat in $0 { heartbeat.look() } } }
 
-  /// As of the last look, in the order in which the threads began.
+  /// As of the last check, in the order in which the threads started.
   public var ages: [Age] { table.withLock { $0.map { Age(name: $0.name, looks: $0.age) } } }
 
   fileprivate func add(_ heartbeat: Heartbeat) {

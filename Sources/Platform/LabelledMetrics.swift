@@ -35,8 +35,8 @@ public final class LabelledGauges<Label: MetricLabel>: Sendable where Label.RawV
   var samples: [MetricSample] { Label.allCases.map { MetricSample([$0.rawValue], .integer(self[$0].value)) } }
 }
 
-/// Counters by label values known only at run time (trunk names, SIP codes), at most `limit` sets (512): what comes beyond
-/// that is counted under `other` in every label. Looking a counter up takes a lock; keep it, and recording is lock-free.
+/// Counters by label values known only at run time (trunk names, SIP codes), at most `limit` sets (512): further ones are counted
+/// under `other` in every label. Looking a counter up locks; a kept counter records lock-free.
 public final class CounterTable: Sendable {
   public let labelNames: [String]
   private let limit: Int
@@ -47,7 +47,7 @@ public final class CounterTable: Sendable {
     (self.labelNames, self.limit) = (labelNames, limit ?? Limits.labelSets)
   }
 
-  /// The counter of these label values, made at its first use.
+  /// The counter of these label values, created at its first use.
   public func counter(_ labels: String...) -> Counter { counter(labels) }
 
   public func counter(_ labels: [String]) -> Counter {
@@ -61,8 +61,7 @@ public final class CounterTable: Sendable {
     }
   }
 
-  /// What has come to an end, such as the counters of a trunk that left the configuration, is counted on under `removed` in that label:
-  /// sums never fall.
+  /// Adds the counts of removed objects, such as a trunk that left the configuration, to `removed` in that label: sums never fall.
   public func fold(_ label: String, where isGone: (String) -> Bool) {
     guard let index = labelNames.firstIndex(of: label) else { return }
     counters.withLock { table in

@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 
-/// One look at the machine's interfaces that are up: a value, so that what follows from it can be tested without a machine.
+/// One snapshot of the machine's interfaces that are up: a value, so that its use can be tested without a machine.
 ///
 ///     let machine = try MachineAddresses.look()
 ///     machine.usable()               // [192.0.2.7, 2001:db8::7]
@@ -9,22 +9,23 @@ import Glibc
 public struct MachineAddresses: Hashable, Sendable {
   public struct Entry: Hashable, Sendable {
     public var ip: IPAddress
-    /// Nil where the kernel says none.
+    /// Nil if the kernel reports none.
     public var prefixLength: Int?
     /// The interface has a carrier.
     public var isRunning: Bool
-    /// IPv6: it may not begin anything new: deprecated (RFC 4862 §5.5.4), or possibly another host's (tentative, duplicate; §5.4).
+    /// IPv6: it must not be used for new connections: deprecated (RFC 4862 §5.5.4), or possibly used by another machine
+    /// (tentative, duplicate; §5.4).
     public var isWithheld: Bool
     public init(_ ip: IPAddress, prefixLength: Int? = nil, isRunning: Bool = true, isWithheld: Bool = false) {
       (self.ip, self.prefixLength, self.isRunning, self.isWithheld) = (ip, prefixLength, isRunning, isWithheld)
     }
   }
-  /// In the kernel's order, at most `Limits.localAddresses`. An address may be there twice, on two interfaces.
+  /// In the kernel's order, at most `Limits.localAddresses`. An address may occur twice, on two interfaces.
   public var entries: [Entry]
 
   public init(_ entries: [Entry] = []) { self.entries = entries }
 
-  /// Asks the kernel: a few system calls. Any thread.
+  /// Reads the interfaces from the kernel: a few system calls. Any thread.
   public static func look() throws(SystemError) -> MachineAddresses {
     let withheld = withheldAddresses(systemFile("/proc/self/net/if_inet6"))
     return MachineAddresses(
@@ -35,8 +36,8 @@ public struct MachineAddresses: Hashable, Sendable {
       })
   }
 
-  /// Of interfaces that have a carrier, without link-local and withheld ones, each once; IPv4 before IPv6, each in the kernel's order. Loopback
-  /// addresses, behind the others, come only if asked for, or if there is nothing else and `loopback` is nil.
+  /// Addresses of interfaces that have a carrier, without link-local and withheld ones, each once; IPv4 before IPv6, each in the
+  /// kernel's order. Loopback addresses follow only if requested, or if there are no others and `loopback` is nil.
   public func usable(loopback: Bool? = false) -> [IPAddress] {
     var found: [IPAddress] = []
     for entry in entries where entry.isRunning && !entry.isWithheld && !entry.ip.isLinkLocal && !found.contains(entry.ip) {
@@ -48,7 +49,7 @@ public struct MachineAddresses: Hashable, Sendable {
     return chosen.filter { $0.family == .v4 } + chosen.filter { $0.family == .v6 }
   }
 
-  /// The networks that the interfaces are in, by their masks; without loopback.
+  /// The networks of the interfaces, by their masks; without loopback.
   public var networks: [IPNetwork] {
     var found: [IPNetwork] = []
     for entry in entries where !entry.ip.isLoopback {
@@ -59,16 +60,17 @@ public struct MachineAddresses: Hashable, Sendable {
     return found
   }
 
-  /// Whether an address that the operator has named can be used now: an interface with a carrier has it. Nil: no interface that is up has it,
-  /// which a machine may allow all the same (`isBindable`).
+  /// Whether an address that the operator configured can be used now: an interface with a carrier has it. Nil: no interface that
+  /// is up has it, which a machine may still allow (`isBindable`).
   public func serves(_ ip: IPAddress) -> Bool? {
     let found = entries.filter { $0.ip == ip }
     return found.isEmpty ? nil : found.contains { $0.isRunning }
   }
 }
 
-/// Of the kernel's table of IPv6 addresses, which getifaddrs does not tell: those that are deprecated, have failed the detection of duplicates, or
-/// wait for it and are not optimistic (RFC 4429). Lines: address, index, prefix length, scope, flags (all hexadecimal), interface.
+/// Unusable addresses in the kernel's table of IPv6 addresses, which getifaddrs does not report: those that are deprecated,
+/// failed duplicate detection, or await it and are not optimistic (RFC 4429). Lines: address, index, prefix length, scope, flags
+/// (all hexadecimal), interface.
 func withheldAddresses(_ table: String) -> Set<IPAddress> {
   let (optimistic, failed, deprecated, tentative): (UInt32, UInt32, UInt32, UInt32) = (0x04, 0x08, 0x20, 0x40)
   var found: Set<IPAddress> = []
@@ -83,7 +85,7 @@ func withheldAddresses(_ table: String) -> Set<IPAddress> {
   return found
 }
 
-/// A small file of the kernel's; empty if it cannot be read.
+/// Reads a small kernel file; empty if it cannot be read.
 private func systemFile(_ path: String) -> String {
   let fd = open(path, O_RDONLY | O_CLOEXEC)
   guard fd >= 0 else { return "" }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A bounded queue from many threads to one.
 ///
-/// Policy: a post to a full box is refused and counted; the sender decides what that means (drop, end the call, try later).
-/// Nothing is ever overwritten and no writer waits. The reader is woken once per batch: only a post that finds the box idle (the
+/// Policy: a post to a full box is refused and counted; the sender decides what follows (drop, end the call, try later). No
+/// element is ever overwritten and no sender waits. The reader is woken once per batch: only a post that finds the box idle (the
 /// last `drain` emptied it) calls `wake`, by default an eventfd.
 ///
 ///     let box = try Mailbox<Input>(capacity: 4096)
@@ -13,8 +13,8 @@ import Synchronization
 ///
 /// A post costs an uncontended lock and no allocation by the box.
 public final class Mailbox<Element: Sendable>: Sendable {
-  /// Memory for `capacity` elements, of which the `count` from `head` on, round the end, are initialized. It is never cleared as
-  /// a whole and an emptied ring starts at its beginning again: pages beyond the high-water mark are never touched, so a large
+  /// Memory for `capacity` elements, of which the `count` from `head` on, wrapping around, are initialized. It is never cleared
+  /// as a whole and an emptied ring starts at its beginning again: pages beyond the high-water mark are never touched, so a large
   /// bound costs no memory.
   private struct Ring: ~Copyable {
     let slots: UnsafeMutablePointer<Element>
@@ -22,7 +22,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     var head = 0
     var count = 0
     var idle = true
-    /// The reader sleeps for a stated time only.
+    /// The reader sleeps, with a time-out.
     var includesDeferred = false
 
     init(capacity: Int) {
@@ -53,12 +53,12 @@ public final class Mailbox<Element: Sendable>: Sendable {
     }
   }
 
-  /// What the reader sleeps on, unless it gave its own `wake`.
+  /// Wakes the reader, unless `wake` replaces it.
   public let event: EventDescriptor
   public let capacity: Int
   /// Posts refused because the box was full.
   public let refused = Counter()
-  /// The most elements that were ever waiting.
+  /// The largest number of elements ever queued.
   public let highWater = Gauge()
   private let ring: Mutex<Ring>
   private let waker: (@Sendable () -> Void)?
@@ -72,7 +72,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     ring = Mutex(Ring(capacity: capacity))
   }
 
-  /// Any thread. False when the box is full: the element was not taken.
+  /// Any thread. False if the box is full: the element was refused.
   @discardableResult public func post(_ element: Element, _ urgency: MailboxUrgency = .now) -> Bool {
     let (used, count, wasIdle) = ring.withLock { ring -> (Bool, Int, Bool) in
       guard ring.count < capacity else { return (false, ring.count, false) }
@@ -95,7 +95,8 @@ public final class Mailbox<Element: Sendable>: Sendable {
     return true
   }
 
-  /// After `gathered` posts: wakes the reader if something waits and it has not been woken. Any thread; a lock, and seldom a system call.
+  /// After `gathered` posts: wakes the reader if elements are queued and it was not woken. Any thread; a lock, and seldom a
+  /// system call.
   public func wake() {
     let wakes = ring.withLock { ring -> Bool in
       guard ring.idle, ring.count > 0 else { return false }
@@ -105,8 +106,8 @@ public final class Mailbox<Element: Sendable>: Sendable {
     if wakes { signal() }
   }
 
-  /// The reader's thread: appends up to `limit` elements in the order of their posts and returns how many. What stays in the
-  /// box wakes the reader again.
+  /// The reader's thread: appends up to `limit` elements in the order of their posts and returns how many. Elements left in the
+  /// box wake the reader again.
   @discardableResult public func drain(into batch: inout [Element], limit: Int = .max) -> Int {
     event.clear()
     let (used, left) = ring.withLock { ring -> (Int, Int) in
@@ -119,8 +120,8 @@ public final class Mailbox<Element: Sendable>: Sendable {
     return used
   }
 
-  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains. With `includesDeferred` what is posted
-  /// as `deferred` does not end the sleep. `heartbeat`: the reader's, which waits while it sleeps.
+  /// For a reader without a loop: sleeps until an element is queued or `timeout` has passed, then drains. With `includesDeferred`
+  /// a `deferred` post does not end the sleep. `heartbeat`, the reader's, waits while the reader sleeps.
   @discardableResult public func wait(
     into batch: inout [Element], timeout: Duration? = nil, includesDeferred: Bool = false, limit: Int = .max,
     heartbeat: Heartbeat? = nil
@@ -134,7 +135,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     return drain(into: &batch, limit: limit)
   }
 
-  /// Elements waiting now; for gauges.
+  /// Elements queued now; for gauges.
   public var depth: Int { ring.withLock { $0.count } }
 
   private func signal() {
@@ -142,23 +143,23 @@ public final class Mailbox<Element: Sendable>: Sendable {
   }
 }
 
-/// How soon the reader of a mailbox must see a post.
+/// When the reader of a mailbox must see a post.
 public enum MailboxUrgency: Sendable {
   case now
-  /// The poster has more to post and calls `wake` then: one system call, and one change of threads, for all of them.
+  /// The poster has more to post and calls `wake` then: one system call, and one thread switch, for all of them.
   case gathered
-  /// Does not wake a reader that waits with `includesDeferred`: the end of its time-out will do.
+  /// Does not wake a reader that waits with `includesDeferred`: it is read after the time-out.
   case deferred
 }
 
 extension Mailbox {
-  /// What this box tells about itself; see `MailboxReading.families`.
+  /// This box's metrics; see `MailboxReading.families`.
   public func reading(_ name: String) -> MailboxReading {
     MailboxReading(name: name, depth: { self.depth }, highWater: highWater, refused: refused)
   }
 }
 
-/// What a mailbox tells about itself, without its element type.
+/// A mailbox's metrics, without its element type.
 public struct MailboxReading: Sendable {
   public let name: String
   public let depth: @Sendable () -> Int

@@ -3,11 +3,11 @@
 public struct MetricFamily: Sendable {
   public enum Kind: String, Sendable { case counter, gauge, histogram }
 
-  /// `[a-z_:][a-z0-9_:]*`; counters end in `_total`, and a unit stands in the name (`_seconds`, `_bytes`).
+  /// `[a-z_:][a-z0-9_:]*`; counters end in `_total`, and the name contains the unit (`_seconds`, `_bytes`).
   public let name: String
   public let help: String
   public let kind: Kind
-  /// Fixed at declaration; every sample has as many values.
+  /// Fixed at declaration; every sample has as many label values.
   public let labelNames: [String]
   /// Reads all samples now. Called by the rendering thread: it must not wait for another thread.
   public let snapshot: @Sendable () -> [MetricSample]

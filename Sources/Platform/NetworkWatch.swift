@@ -4,18 +4,18 @@ import Glibc
 import Logging
 import Synchronization
 
-/// The thread `network`: hears from the kernel (rtnetlink) that links, addresses or routes changed, and looks at them again.
+/// The thread `network`: is notified by the kernel (rtnetlink) that links, addresses or routes changed, and checks the addresses.
 ///
 ///     let watch = try NetworkWatch()
 ///     try watch.start(logger: logger) { machine in … }     // on the thread: once at the start, then for each change
-///     watch.lookAgain()                                     // any thread: what follows from the look may be another
+///     watch.lookAgain()                                     // any thread: requests another check
 ///     watch.stop()
 ///
-/// A message says no more than "look again": nothing in it is read, so that one that was lost (`ENOBUFS`) or forged costs a look. The first look
-/// is at once, the next ones follow at an interval of one second at the least, however fast an interface flaps, and without any message after a
-/// minute. Where the kernel gives no such socket, the looks are two seconds apart.
+/// A message only triggers a check: its content is not read, so that a lost (`ENOBUFS`) or forged one costs a check at most. The first
+/// check is at once, the next ones at least one second apart, however fast an interface flaps, and after a minute without
+/// messages. If the kernel provides no such socket, checks are two seconds apart.
 public final class NetworkWatch: Sendable {
-  /// Nil: the kernel gives none.
+  /// Nil: the kernel provides none.
   private let socket: Int32?
   private let wake: EventDescriptor
   private let look: @Sendable () throws(SystemError) -> MachineAddresses
@@ -24,7 +24,7 @@ public final class NetworkWatch: Sendable {
   private let looks = Counter()
   private let overruns = Counter()
 
-  /// Hears of what changes from here on. `look`: the seam of the tests.
+  /// Receives notifications of changes from here on. `look`: replaced in tests.
   public init(look: @escaping @Sendable () throws(SystemError) -> MachineAddresses = MachineAddresses.look) throws(SystemError) {
     self.look = look
     wake = try EventDescriptor()
@@ -34,8 +34,8 @@ public final class NetworkWatch: Sendable {
 
   deinit { if let socket { close(socket) } }
 
-  /// `looked` is called on the thread: at its start, after each change that was heard of, when a look without one found something else, and at the
-  /// instant that it returned the last time.
+  /// `looked` is called on the thread: at its start, after each notified change, when another check found something else, and at
+  /// the instant that it last returned.
   public func start(logger: Logger, looked: @escaping @Sendable (MachineAddresses) -> Instant?) throws(SystemError) {
     if socket == nil {
       logger.warning("the kernel does not report changes of the network: addresses are checked every two seconds")
@@ -44,7 +44,7 @@ public final class NetworkWatch: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// `looked` is called again soon, also if nothing has changed. Any thread.
+  /// Makes `looked` be called again soon, even without a change. Any thread.
   public func lookAgain() {
     state.withLock { $0.isAsked = true }
     wake.signal()
@@ -84,7 +84,7 @@ public final class NetworkWatch: Sendable {
         if isNotified { schedule.changed() }
         continue
       }
-      // before the look: what changes while it is taken is heard again
+      // before the check: a change during it is notified again
       drain()
       let isCalled = schedule.looked(at: now)
       looks.increment()
@@ -99,7 +99,8 @@ public final class NetworkWatch: Sendable {
     }
   }
 
-  /// Sleeps until the next check is due or a message arrives. While a check is due soon it does not listen: a flood of messages wakes no thread.
+  /// Sleeps until the next check is due or a message arrives. While one is due soon the socket is not polled: a flood of messages
+  /// wakes no thread.
   private func wait(_ schedule: LookSchedule, since now: Instant) -> Bool {
     var entries = [pollfd(fd: wake.fd, events: Int16(POLLIN), revents: 0)]
     if let socket, !schedule.isChanged { entries.append(pollfd(fd: socket, events: Int16(POLLIN), revents: 0)) }
@@ -119,19 +120,20 @@ public final class NetworkWatch: Sendable {
   }
 }
 
-/// When to look: at once after a change, at an interval of `pause` at the least while they continue, and after `idle` without any.
+/// Schedules checks: at once after a change, at least `pause` apart while changes continue, and `idle` after the last check
+/// without any.
 struct LookSchedule {
   let pause: Duration
   let idle: Duration
-  /// A change was heard of since the last look.
+  /// A change was notified since the last check.
   private(set) var isChanged = true
-  /// Who looks at what was found asks for it; counts once.
+  /// When the consumer of the last result requests the next one; used once.
   var again: Instant?
   private var last: Instant?
 
   init(pause: Duration = Limits.networkPause, idle: Duration = Limits.networkLook) { (self.pause, self.idle) = (pause, idle) }
 
-  /// When the next look is.
+  /// When the next check is due.
   var due: Instant {
     guard let last else { return .zero }
     let next = last + (isChanged ? pause : idle)
@@ -141,27 +143,28 @@ struct LookSchedule {
   mutating func changed() { isChanged = true }
   func isDue(at now: Instant) -> Bool { now >= due }
 
-  /// - Returns: whether what is found has to be handed on, even if it is what was found before.
+  /// - Returns: whether the result must be passed on, even if it equals the last one.
   mutating func looked(at now: Instant) -> Bool {
     defer { (last, isChanged, again) = (now, false, nil) }
     return isChanged || again.map { $0 <= now } ?? false
   }
 }
 
-/// What the log says of a state that may flap: each change once, a few of them at once, and then one line an interval, of the state by then.
+/// Log lines for a state that may flap: each change once, a few of them at once, and then one line per interval, with the state
+/// of that time.
 ///
-///     news.line(of: state, at: now)    // the state, if it is to be said now
-///     news.due                         // when to ask again, if one waits
+///     news.line(of: state, at: now)    // the state, if it should be logged now
+///     news.due                         // when to call again, if a line waits
 public struct StateNews<State: Equatable & Sendable>: Sendable {
   private let most: Int
   private let interval: Duration
   private var said: State
   private var lines: Double
   private var since = Instant.zero
-  /// When a line that waits may be said; nil if none waits.
+  /// When the waiting line may be logged; nil if none waits.
   public private(set) var due: Instant?
 
-  /// - Parameter said: what needs no line.
+  /// - Parameter said: the state that needs no line.
   public init(said: State) { self.init(said: said, most: Limits.networkLines, interval: Limits.networkLineInterval) }
 
   init(said: State, most: Int, interval: Duration) {

@@ -1,10 +1,10 @@
 import CLinux
 import Glibc
 
-/// Signals as values that one thread waits for.
+/// Signals as values for which one thread waits.
 public enum ProcessSignals {
-  /// Blocks every signal in the calling thread but the synchronous faults and SIGQUIT, by which an operator asks for a core; threads it
-  /// starts inherit that.
+  /// Blocks every signal in the calling thread but the synchronous faults and SIGQUIT, by which an operator requests a core dump;
+  /// threads that it starts inherit that.
   public static func blockAsynchronous() {
     var set = sigset_t()
     sigfillset(&set)
@@ -25,28 +25,28 @@ public enum ProcessSignals {
   /// A write to a closed socket returns EPIPE instead of ending the process.
   public static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 
-  /// As the first process of a container it inherits what others leave behind: the kernel takes those away as they end. It has no children of
-  /// its own to wait for.
+  /// As the first process of a container it inherits orphaned processes: ignoring SIGCHLD makes the kernel reap them. It has no
+  /// children of its own to wait for.
   public static func reapOrphans() {
     guard getpid() == 1 else { return }
     _ = signal(SIGCHLD, SIG_IGN)
-    // those that ended before, under whatever was the first process until it became this one
+    // orphans that ended earlier, under the previous first process
     while waitpid(-1, nil, WNOHANG) > 0 {}
   }
 
-  /// Whether one of `signals`, blocked in every thread, waits to be taken.
+  /// Whether one of `signals`, blocked in every thread, is pending.
   public static func isPending(_ signals: [Int32]) -> Bool {
     var set = sigset_t()
     guard sigpending(&set) == 0 else { return false }
     return signals.contains { sigismember(&set, $0) == 1 }
   }
 
-  /// A crash says one line and ends the process at once, by its signal and with a core where cores are kept.
+  /// Makes a crash print one line and end the process at once, by its signal and with a core dump if those are enabled.
   ///
-  /// To be called before the first thread. The Swift runtime's own handler would suspend all threads to print their backtraces; ours block
-  /// its signal, and it waits seconds for each while their sockets stay open. Who sets SWIFT_BACKTRACE to `enable=yes` or `enable=tty`
-  /// wants that handler: it is left in place. Its alternate stack (sigaltstack) stays and is of no use: after an overflow of the stack
-  /// the kernel ends the process without the line.
+  /// To be called before the first thread. The Swift runtime's own handler would suspend all threads to print their backtraces;
+  /// ours block its signal, and it waits seconds for each while their sockets stay open. If SWIFT_BACKTRACE contains `enable=yes`
+  /// or `enable=tty`, the runtime's handler stays. Its alternate stack (sigaltstack) stays unused: after a stack overflow the
+  /// kernel ends the process without the line.
   public static func endAtOnceInCrash() {
     if let setting = getenv("SWIFT_BACKTRACE"), asksForBacktrace(String(cString: setting)) { return }
     clx_crash_plainly()

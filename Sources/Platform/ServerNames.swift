@@ -1,16 +1,17 @@
 import COpenSSL
 
-/// The certificates of one listener by the names that a TLS client may ask for (SNI, RFC 6066 §3). Filled before it serves, only read
-/// afterwards: by the handshakes of the sessions that hold its `TLSContext`.
+/// The certificates of one listener by the names that a TLS client may request (SNI, RFC 6066 §3). Filled before it serves, only
+/// read afterwards: by the handshakes of the sessions that hold its `TLSContext`.
 final class ServerNames {
-  /// Each holds a reference, but for the context that the names belong to.
+  /// Holds a reference to each, except the context that has the names.
   private var contexts: [TLSFiles: OpaquePointer] = [:]
   private var exact: [String: OpaquePointer] = [:]
   private var wildcards: [String: OpaquePointer] = [:]
 
   deinit { for context in contexts.values { SSL_CTX_free(context) } }
 
-  /// Takes a context over, also where it throws: the names of its certificate that no other has are served by it. `isShared`: the caller keeps it.
+  /// Takes ownership of a context, even if it throws: it serves the names of its certificate that no earlier context has.
+  /// `isShared`: the caller keeps ownership.
   func add(_ context: OpaquePointer, of files: TLSFiles, isShared: Bool = false) throws(TLSFailure) {
     let names: [ExpectedName]
     do throws(TLSFailure) { names = try Self.names(of: context, files.certificate ?? "") } catch {
@@ -41,13 +42,13 @@ final class ServerNames {
     throw TLSFailure("certificate \(path) has no name that a client could request")
   }
 
-  /// The context of the same files that the table before this one has, if it has one.
+  /// Adds the context of the same files from the previous table, if it has one.
   func add(from previous: ServerNames?, _ files: TLSFiles) {
     guard let context = previous?.contexts[files], SSL_CTX_up_ref(context) == 1 else { return }
     try? add(context, of: files)
   }
 
-  /// From now on sessions of `context` show the certificate that is asked for. The table must live as long as they do.
+  /// Makes sessions of `context` show the requested certificate. The table must live as long as they do.
   func serve(_ context: OpaquePointer) {
     cossl_set_server_name_callback(
       context,
@@ -56,7 +57,7 @@ final class ServerNames {
           return SSL_TLSEXT_ERR_NOACK
         }
         let names = Unmanaged<ServerNames>.fromOpaque(table).takeUnretainedValue()
-        // an unknown or invalid name: the listener's own certificate, as without SNI
+        // an unknown or impossible name: the listener's own certificate, as without SNI
         guard let context = names.context(for: String(cString: asked)) else { return SSL_TLSEXT_ERR_NOACK }
         SSL_set_SSL_CTX(ssl, context)
         return SSL_TLSEXT_ERR_OK

@@ -2,12 +2,12 @@ import Bytes
 import COpenSSL
 import Glibc
 
-/// What our TLS listeners show and ask.
+/// Certificates that our TLS listeners show and request.
 public struct TLSServerSettings: Sendable, Equatable {
   public enum Clients: String, Sendable, CaseIterable { case off, optional, required }
-  /// Shown to who asks for none of the others' names.
+  /// Shown to clients that request none of the others' names.
   public var identity: TLSFiles
-  /// Each is shown to who asks for a name of its certificate (SNI, RFC 6066 §3); their `authorities` do not count.
+  /// Each is shown to clients that request a name of its certificate (SNI, RFC 6066 §3); their `authorities` are ignored.
   public var others: [TLSFiles]
   public var clients: Clients
   public init(identity: TLSFiles, others: [TLSFiles] = [], clients: Clients = .off) {
@@ -18,16 +18,17 @@ public struct TLSServerSettings: Sendable, Equatable {
 /// TLS toward one peer that we connect to.
 public struct TLSClientSettings: Sendable, Equatable {
   public var identity: TLSFiles
-  /// What the peer's certificate must be for. Of a trunk: the host of its URI, whatever servers DNS led to (RFC 5922 §7.3).
+  /// The name that the peer's certificate must have. For a trunk: the host of its URI, whichever servers DNS returned (RFC 5922
+  /// §7.3).
   public var host: String
-  /// What its certificate must be for in place of `host`; one of them is enough. Empty: `host`.
+  /// Names of which the certificate must have one instead of `host`. Empty: `host`.
   public var names: [ExpectedName]
   public var verifies: Bool
   public init(identity: TLSFiles = TLSFiles(), host: String, names: [ExpectedName] = [], verifies: Bool = true) {
     (self.identity, self.host, self.names, self.verifies) = (identity, host, names, verifies)
   }
 
-  /// What is asked for by SNI: the host, or what is expected where that is an address.
+  /// The name requested by SNI: the host, or an expected name if the host is an address.
   public var serverName: String {
     guard IPAddress(host) != nil else { return host }
     return names.first { !$0.isWildcard }?.domain ?? host
@@ -47,14 +48,15 @@ public struct TLSFailure: Error, CustomStringConvertible {
   }
 }
 
-/// An `SSL_CTX`, made and used on one thread: files read once, shared by the connections made while it is the present one. Replacing it does not touch them.
+/// An `SSL_CTX`, created and used on one thread: files are read once, and shared by the connections made while it is current.
+/// Replacing it does not affect them.
 public final class TLSContext {
   let raw: OpaquePointer
   private let names: ServerNames?
-  /// Which of `others` could not be used, and why; the one that was in use before continues.
+  /// Which of `others` could not be used, and why; the previous context of such files stays in use.
   public let failures: [TLSFailure]
 
-  /// - Parameter previous: what it replaces.
+  /// - Parameter previous: the context that it replaces.
   public init(server settings: TLSServerSettings, previous: TLSContext? = nil) throws(TLSFailure) {
     raw = try Self.makeServer(settings.identity, settings.clients)
     guard !settings.others.isEmpty else {
@@ -63,7 +65,7 @@ public final class TLSContext {
     }
     let names = ServerNames()
     var failures: [TLSFailure] = []
-    // its names first: another certificate does not replace the default one
+    // the default certificate's names first, so that no other certificate replaces it for them
     try? names.add(raw, of: settings.identity, isShared: true)
     for var files in settings.others {
       files.authorities = settings.identity.authorities
@@ -85,13 +87,13 @@ public final class TLSContext {
 
   deinit { SSL_CTX_free(raw) }
 
-  /// For TLS 1.2: authenticated encryption with forward secrecy, of both sides (RFC 9325 §4.2); TLS 1.3 has nothing else.
+  /// For TLS 1.2: authenticated encryption with forward secrecy only, in both roles (RFC 9325 §4.2); TLS 1.3 has no other suites.
   private static let suites = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
   private static func makeServer(_ identity: TLSFiles, _ clients: TLSServerSettings.Clients) throws(TLSFailure) -> OpaquePointer {
     let raw = try make(TLS_server_method(), identity)
-    // A session of one name must not be resumed under another; and without an id context OpenSSL ends a resumption with an alert where it
-    // asks for certificates.
+    // A session of one name must not be resumed under another; and without an id context OpenSSL ends a resumption with an alert
+    // if it requests client certificates.
     SSL_CTX_set_options(raw, cossl_op_no_ticket())
     _ = SSL_CTX_set_num_tickets(raw, 0)
     _ = cossl_set_session_cache_off(raw)
@@ -99,8 +101,8 @@ public final class TLSContext {
     SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | (clients == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
     guard let path = identity.authorities else { return raw }
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(path))
-    // An authority that the operator named for the peers' certificates vouches for their names, not for the purpose of their keys. Public authorities no longer
-    // write clientAuth (RFC 5280 §4.2.1.12): without this a carrier's next renewal would end mutual TLS.
+    // The operator's authorities certify who the peer is, not the purpose of its key. Public authorities no longer write clientAuth
+    // (RFC 5280 §4.2.1.12): without this a carrier's next renewal would end mutual TLS.
     _ = SSL_CTX_set_purpose(raw, X509_PURPOSE_ANY)
     return raw
   }
@@ -131,13 +133,13 @@ public final class TLSContext {
   }
 }
 
-/// The server name that a client requires: the peer's certificate must be for this name.
+/// The peer that a client requires: the certificate that the peer shows must have this name.
 public struct TLSPeer {
   public let name: String
-  /// Why an X.509 certificate is not for the name; nil if it is.
+  /// Why an X.509 certificate does not match the name; nil if it does.
   let refusal: (OpaquePointer) -> String?
 
-  /// By a rule of the protocol above, such as RFC 5922 §7 for SIP.
+  /// Checks by a rule of the protocol above TLS, such as RFC 5922 §7 for SIP.
   public init(_ name: String, refusal: @escaping (OpaquePointer) -> String?) { (self.name, self.refusal) = (name, refusal) }
 
   /// A host name or an IP address (RFC 6125, RFC 9525).

@@ -1,6 +1,7 @@
-/// PEM files of one side of TLS: its certificate and its trusted authorities. Nil: no certificate is shown; the system's authorities are trusted.
+/// PEM files of one side of TLS: its certificate and its trusted authorities. Nil: it shows no certificate, or trusts the
+/// system's authorities.
 public struct TLSFiles: Hashable, Sendable {
-  /// Our certificate and those that lead to its root.
+  /// Our certificate and its chain to the root.
   public var certificate: String?
   public var key: String?
   /// The authorities that may have signed the other side's certificate.

@@ -3,23 +3,23 @@ import Glibc
 import Logging
 import Synchronization
 
-/// What becomes of a process whose threads hang, or that does not end when it should: docs/design/health.md.
+/// Decides when a process ends because its threads hang, or because it does not end when it should: docs/design/health.md.
 ///
-/// Time is counted in wake-ups of the watcher, one each `interval`: while the whole process is stopped, it does not pass.
+/// Time is counted in wake-ups of the watcher, one each `interval`: it does not pass while the whole process is stopped.
 struct HangDetector {
   /// Why the process ends now.
   enum Ending: Equatable {
     case hangs(String, seconds: Int)
-    /// The time that was given by `end(within:)`, and who is in a long turn.
+    /// The time given by `end(within:)` passed; the threads that are in a long step.
     case overdue([String])
-    /// A signal to end that was not handled.
+    /// A signal to end was not handled.
     case signalIgnored
   }
 
   static let interval = Duration.milliseconds(100)
   static func wakeUps(_ time: Duration) -> Int { Int(max(.zero, time).nanoseconds / interval.nanoseconds) }
 
-  /// Threads without which no call can live.
+  /// Whether no call can live without the thread of this name.
   let isVital: @Sendable (String) -> Bool
   private var left: Int?
   private var signalTimeout = Self.wakeUps(Limits.signalTimeout)
@@ -27,13 +27,13 @@ struct HangDetector {
 
   init(isVital: @escaping @Sendable (String) -> Bool) { self.isVital = isVital }
 
-  /// The process ends within `time` from now, or within what is left of an earlier word.
+  /// Makes the process end within `time` from now, or within the rest of an earlier call's time.
   mutating func end(within time: Duration) { left = min(left ?? .max, Self.wakeUps(time)) }
 
-  /// How long a signal to end may wait for the thread that takes signals.
+  /// Sets how long a signal to end may wait for the thread that handles signals.
   mutating func setSignalTimeout(_ time: Duration) { signalTimeout = Self.wakeUps(time) }
 
-  /// One wake-up. `isAsked`: a signal to end waits to be taken.
+  /// One wake-up. `isAsked`: a signal to end is pending.
   mutating func wakeUp(_ ages: [Heartbeats.Age], isAsked: Bool) -> Ending? {
     if let hung = ages.first(where: { isVital($0.name) && $0.looks > Self.wakeUps(Limits.deadAfter) }) {
       return .hangs(hung.name, seconds: hung.looks / Self.wakeUps(.seconds(1)))
@@ -49,10 +49,10 @@ struct HangDetector {
   static func hung(_ ages: [Heartbeats.Age]) -> [Heartbeats.Age] { ages.filter { $0.looks > wakeUps(Limits.unwellAfter) } }
 }
 
-/// The thread `health`: looks at the heartbeats of all others, and ends a process that hangs.
+/// The thread `health`: checks the heartbeats of all others, and ends a process that hangs.
 ///
 ///     let watch = try ThreadWatch(logger: logger) { $0 == "control" }
-///     let pages = HealthHandlers(…) { watch.hung }       // what /healthz says
+///     let pages = HealthHandlers(…) { watch.hung }       // reported by /healthz
 ///     watch.end(within: .seconds(12))                 // whatever hangs
 ///     watch.stop()
 ///
@@ -70,9 +70,9 @@ public final class ThreadWatch: Sendable {
   private let stopping = Atomic<Bool>(false)
   private let thread: Mutex<NamedThread?>
 
-  /// Starts the thread. Signals to end must be blocked in every thread by now (`ProcessSignals.blockAsynchronous`).
-  /// `isVital`: whether the process ends with a thread of this name that hangs. `supervisor` is told that it does not, as often as it
-  /// wants to hear it.
+  /// Starts the thread. Signals to end must be blocked in every thread by now (`ProcessSignals.blockAsynchronous`). `isVital`:
+  /// whether the process ends if a thread of this name hangs. `supervisor` is notified that the process is alive, as often as
+  /// it requires.
   public convenience init(
     logger: Logger, supervisor: Supervisor = Supervisor(), isVital: @escaping @Sendable (String) -> Bool
   ) throws(SystemError) {
@@ -80,7 +80,7 @@ public final class ThreadWatch: Sendable {
       heartbeats: .process, interval: HangDetector.interval, logger: logger, supervisor: supervisor, isVital: isVital)
   }
 
-  /// `interval`: what a test makes shorter; each is still counted for 100 ms.
+  /// `interval`: shortened in tests; each still counts as 100 ms.
   init(
     heartbeats: Heartbeats, interval: Duration, logger: Logger, supervisor: Supervisor = Supervisor(),
     isVital: @escaping @Sendable (String) -> Bool
@@ -93,13 +93,14 @@ public final class ThreadWatch: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// Threads that have been in one turn for more than 2 s. Any thread.
+  /// Threads that have been in one step for more than 2 s. Any thread.
   public var hung: [Hung] { HangDetector.hung(heartbeats.ages).map { Hung(thread: $0.name, age: Self.age($0)) } }
 
-  /// The process ends within `time`, at the latest, by status 1 and with a line that names who is in a long turn. Any thread.
+  /// Makes the process end within `time`, at the latest, with status 1 and a line that names the threads in a long step. Any
+  /// thread.
   public func end(within time: Duration) { detector.withLock { $0.end(within: time) } }
 
-  /// How long SIGTERM or SIGINT may wait to be taken before the process ends by itself: 2 s until this is called. Any thread.
+  /// How long SIGTERM or SIGINT may be pending before the process ends by itself: 2 s until this is called. Any thread.
   public func allowSignalsToWait(_ time: Duration) { detector.withLock { $0.setSignalTimeout(time) } }
 
   public func stop() {
@@ -123,7 +124,7 @@ public final class ThreadWatch: Sendable {
     ]
   }
 
-  // MARK: the thread
+  // MARK: The thread
 
   private func run(_ interval: Duration, _ logger: Logger, _ supervisor: Supervisor) {
     let milliseconds = Int32(interval.nanoseconds / 1_000_000)
@@ -155,7 +156,7 @@ public final class ThreadWatch: Sendable {
   private static func end(_ ending: HangDetector.Ending) -> Never {
     EmergencyLog.write(ending.text)
     guard case .hangs = ending else { _exit(1) }
-    // The line has been said, so the signal's default action: with it comes the core, if cores are kept.
+    // The line is printed, so restore the signal's default action, which dumps a core if that is enabled.
     _ = signal(SIGABRT, SIG_DFL)
     abort()
   }
@@ -173,12 +174,12 @@ extension HangDetector.Ending {
   }
 }
 
-/// A line on standard error from a process that is about to end, whatever state its threads and its log are in.
+/// Writes a line on standard error from a process that is about to end, whatever state its threads and its log are in.
 enum EmergencyLog {
   static func write(_ text: String) {
     var line = Array("trunkline: \(text)".utf8.prefix(Limits.emergencyLogBytes - 1))
     line.append(UInt8(ascii: "\n"))
-    // A pipe without a reader must not keep the process alive.
+    // A pipe without a reader must not delay the process.
     var poll = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
     guard Glibc.poll(&poll, 1, 0) > 0, poll.revents & Int16(POLLOUT) != 0 else { return }
     _ = Glibc.write(2, line, line.count)
