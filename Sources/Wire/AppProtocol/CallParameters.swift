@@ -1,12 +1,12 @@
-/// Facts of a call beside caller and callee, by name: a ticket, a campaign, a customer's number. From header fields that the trunk's
-/// `parameters` lists, from the routing webhook, or from an app; to the app that is called, or into the INVITE.
+/// Named facts about a call beside caller and callee: a ticket, a campaign, a customer's number. They come from header fields
+/// that the trunk's `parameters` lists, from the routing webhook, or from an app; they go to the called app, or into the INVITE.
 ///
-/// Names are those of header fields (RFC 3261 §25.1) of 1 to 64 octets, each once in whatever case. Values have no control characters. All of
-/// them together have 1,024 octets at most, in 16 pairs.
+/// Names are those of header fields (RFC 3261 §25.1) of 1 to 64 octets, each once, case-insensitively. Values have no control
+/// characters. At most 16 pairs with 1,024 octets in total.
 public struct CallParameters: Hashable, Sendable, Codable {
   public let values: [String: String]
 
-  /// Nil for what breaks a rule.
+  /// Nil if a rule is broken.
   public init?(_ values: [String: String]) {
     guard Self.fault(of: values) == nil else { return nil }
     self.values = values
@@ -26,7 +26,7 @@ public struct CallParameters: Hashable, Sendable, Codable {
 
   public var isEmpty: Bool { values.isEmpty }
 
-  /// These, with others instead of them where both have a name; nil if together they are beyond the limits.
+  /// These, with others replacing those of the same name; nil if together they exceed the limits.
   public func merging(_ others: CallParameters) -> CallParameters? {
     let replaced = Set(others.values.keys.map { $0.lowercased() })
     return CallParameters(
@@ -46,7 +46,7 @@ public struct CallParameters: Hashable, Sendable, Codable {
     text.unicodeScalars.allSatisfy { $0.value >= 32 && !(127...159).contains($0.value) }
   }
 
-  /// The rule that they break, as a sentence's end; nil: none.
+  /// The rule that they break, as a sentence's end; nil if none.
   public static func fault(of values: [String: String]) -> String? {
     if values.count > Limits.parameters { return "parameters: at most \(Limits.parameters)" }
     if let name = values.keys.first(where: { !isName($0) }) {

@@ -6,17 +6,17 @@ import Bytes
   import Foundation
 #endif
 
-/// What an app may offer its user in a call; what is not there is not to be had.
+/// Actions that an app may offer its user in a call; an absent one is not available.
 public struct CallCapabilities: Hashable, Sendable, Codable {
-  /// It can be put on hold.
+  /// The call can be put on hold.
   public var hold: Bool?
-  /// It can be in a group with others of the same device: each hears the others.
+  /// The call can be in a group with others of the same device: each hears the others.
   public var group: Bool?
   /// Keys can be sent.
   public var dtmf: Bool?
-  /// It can be transferred.
+  /// The call can be transferred.
   public var transfer: Bool?
-  /// What a call allows; nil: not said, which means no.
+  /// Capabilities of a call; nil: absent, which means no.
   public init(hold: Bool? = nil, group: Bool? = nil, dtmf: Bool? = nil, transfer: Bool? = nil) {
     (self.hold, self.group, self.dtmf, self.transfer) = (hold, group, dtmf, transfer)
   }
@@ -27,9 +27,10 @@ public struct CallOffer: Hashable, Sendable, Codable {
     public var trunk: String
     public var privacy: Bool
     public var attest: String?
-    /// The previously called numbers, before the call was diverted to this user, the latest first.
+    /// Earlier callees, before the call was diverted to this user, the latest first.
     public var diverted: [Handle]?
-    /// Identity header fields (RFC 8224) as they came from the trunk. They are not verified: `attest` has a verifier's statement.
+    /// Identity header fields (RFC 8224) as received from the trunk. The gateway has not verified them: `attest` contains a
+    /// verifier's result.
     public var identity: [String]?
     public init(
       trunk: String, privacy: Bool = false, attest: String? = nil, diverted: [Handle]? = nil, identity: [String]? = nil
@@ -49,7 +50,7 @@ public struct CallOffer: Hashable, Sendable, Codable {
   /// The gateway's offer.
   public var sdp: String
   public var gen: Int
-  /// Until when it rings, milliseconds since 1970; a hint.
+  /// When it stops ringing, milliseconds since 1970; a hint.
   public var exp: Int64
   public var pstn: PSTN?
   public var media: Media?
@@ -65,9 +66,9 @@ public struct CallOffer: Hashable, Sendable, Codable {
   }
 }
 
-/// `call.wake`: what a push carries, through the socket of a device at another node than the call's.
+/// `call.wake`: the payload of a push, sent through the socket of a device at another node than the call's.
 public struct CallWake: Hashable, Sendable, Codable {
-  /// Of the payload: 1.
+  /// Version of the payload: 1.
   public var v: Int
   /// `call`.
   public var t: String
@@ -75,13 +76,13 @@ public struct CallWake: Hashable, Sendable, Codable {
   /// Seconds since 1970 at which the ring window ends.
   public var exp: Int64
   public var acct: String
-  /// Absent: the caller withholds the number, or did not fit.
+  /// Absent: the caller withholds the number, or it did not fit.
   public var from: Handle?
-  /// Which of the user's numbers was called. Absent, as `parameters`: it did not fit.
+  /// The called number of the user. Absent, as `parameters`: it did not fit.
   public var to: Handle?
   public var parameters: CallParameters?
   public var video: Bool
-  /// Where the call is: a further socket is opened there with `hello{wake}`.
+  /// The node of the call: a further socket is opened there with `hello{wake}`.
   public var gw: String
   public var wake: String
   public init(
@@ -107,14 +108,14 @@ public struct CallWake: Hashable, Sendable, Codable {
     gw = try box.text(.gw, limit: Limits.urlCharacters)
     wake = try box.text(.wake, limit: Limits.tokenCharacters)
   }
-  /// Reads what a push would have carried; nil if it is none.
+  /// Reads a push's payload; nil if it is invalid.
   public init?(json: [UInt8]) {
     guard let read = try? JSONDecoder().decode(Self.self, from: Data(json)) else { return nil }
     self = read
   }
 }
 
-/// One call of the snapshot in `welcome`: what `call.offer` carries plus the state.
+/// One call of the snapshot in `welcome`: the content of `call.offer` plus the state.
 public struct CallSnapshot: Hashable, Sendable, Codable {
   public enum Direction: String, Sendable, Codable {
     case incoming = "in"
@@ -140,9 +141,9 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   public var caps: CallCapabilities?
   /// The other calls of its group; absent outside of groups.
   public var group: [Identifier]?
-  /// It is translated; absent: it is not.
+  /// The call is translated; absent: it is not.
   public var translate: CallTranslate?
-  /// To the device that has the call: whether the gateway holds it muted, by the app's word or a program's.
+  /// For the device that has the call: whether the gateway mutes it, as the app or a program requested.
   public var muted: Bool?
   public var parameters: CallParameters?
   public init(
@@ -156,8 +157,8 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   }
 }
 
-/// `call.ringing`: what the app measured on its way from the push to here (docs/reference/protocol.md, Incoming). A field that is no whole
-/// number within `Limits.appStepMilliseconds` is read as absent: a measurement never costs the ringing.
+/// `call.ringing`: the app's time measurements from the push until now (docs/reference/protocol.md, Incoming). A field that is
+/// not a whole number within `Limits.appStepMilliseconds` is read as absent: a measurement never prevents ringing.
 public struct CallRinging: Hashable, Sendable, Codable {
   public var pushMs: Int?
   public var reportMs: Int?
@@ -192,7 +193,7 @@ public struct CallPrepare: Hashable, Sendable, Codable {
 }
 
 public struct CallAnswer: Hashable, Sendable, Codable {
-  /// Only if nothing was prepared.
+  /// Only if no answer was prepared.
   public var sdp: String?
   public var gen: Int?
   /// Milliseconds since the tap.
@@ -213,7 +214,7 @@ public struct CallAnswer: Hashable, Sendable, Codable {
 
 public struct CallReject: Hashable, Sendable, Codable {
   public enum Scope: String, Sendable, Codable { case all, device }
-  /// `mediaFailed`: the user did not decline; the device cannot accept it, for example without a microphone.
+  /// `mediaFailed`: the user did not decline; the device cannot handle the call, for example without a microphone.
   public enum Reason: String, Sendable, Codable { case busy, declined, mediaFailed }
   public var scope: Scope
   public var reason: Reason
@@ -246,13 +247,13 @@ public struct CallStart: Hashable, Sendable, Codable {
   /// The app's offer.
   public var sdp: String
   public var gen: Int?
-  /// The number is withheld from who is called (RFC 3323); the trunk still knows it.
+  /// The number is withheld from the callee (RFC 3323); the trunk still knows it.
   public var privacy: Bool?
   /// Identity header fields (RFC 8224) for the INVITE, made by the user's own service: at most 4 of 4,096 bytes.
   public var identity: [String]?
-  /// Of an emergency call: where the caller is, as a PIDF-LO document (RFC 4119), at most 8,192 bytes.
+  /// For an emergency call: the caller's location, as a PIDF-LO document (RFC 4119), at most 8,192 bytes.
   public var location: String?
-  /// For the INVITE, in header fields that the trunk's `parameters` lists, or for the user that is called.
+  /// For the INVITE, in header fields that the trunk's `parameters` lists, or for the called user.
   public var parameters: CallParameters?
   public init(
     from: Handle? = nil, to: Handle, acct: String? = nil, video: Bool? = nil, sdp: String, gen: Int? = 1, privacy: Bool? = nil,
@@ -286,9 +287,9 @@ public struct CallOver: Hashable, Sendable, Codable {
   /// Milliseconds since 1970.
   public var at: Int64?
   public var sip: Int?
-  /// What the gateway sent the device.
+  /// Statistics of the gateway's stream to the device.
   public var stats: StreamStats?
-  /// Of a test call: what the gateway received from the device.
+  /// For a test call: statistics of the device's stream to the gateway.
   public var received: StreamStats?
   public init(_ reason: EndReason, by: Side? = nil, at: Int64? = nil, sip: Int? = nil, stats: StreamStats? = nil) {
     (self.reason, self.by, self.at, self.sip, self.stats) = (reason, by, at, sip, stats)
@@ -308,7 +309,7 @@ public struct CallHold: Hashable, Sendable, Codable {
 }
 
 public struct CallHeld: Hashable, Sendable, Codable {
-  /// The other side, this app, or the gateway, for an operator's program.
+  /// The other party, this app, or the gateway, for an operator's program.
   public enum Side: String, Sendable, Codable { case remote, local, gateway }
   public var by: Side
   public var on: Bool
@@ -322,7 +323,7 @@ public struct CallMute: Hashable, Sendable, Codable {
   public init(on: Bool, mode: Mode? = nil) { (self.on, self.mode) = (on, mode) }
 }
 
-/// `call.muted`: the gateway has muted the app, or not any longer, for an operator's program.
+/// `call.muted`: the gateway has muted or unmuted the app, for an operator's program.
 public struct CallMuted: Hashable, Sendable, Codable {
   public var on: Bool
   public init(on: Bool) { self.on = on }
@@ -354,14 +355,14 @@ public struct CallDTMF: Hashable, Sendable, Codable {
   }
 }
 
-/// `call.digit`: one digit heard from the trunk.
+/// `call.digit`: one digit received from the trunk.
 public struct CallDigit: Hashable, Sendable, Codable {
   public var digit: String
   public var durMs: Int
   public init(digit: String, durMs: Int) { (self.digit, self.durMs) = (digit, durMs) }
 }
 
-/// To another number, or together with another call of the same user on the same trunk.
+/// `call.transfer`: to another number, or to another call of the same user on the same trunk.
 public struct CallTransfer: Hashable, Sendable, Codable {
   public enum Mode: String, Sendable, Codable { case blind, attended }
   public var target: Handle?
@@ -372,22 +373,22 @@ public struct CallTransfer: Hashable, Sendable, Codable {
   }
 }
 
-/// How a transfer goes; `done` and `failed` are the last.
+/// `call.transferred`: progress of a transfer; `done` and `failed` are final.
 public struct CallTransferred: Hashable, Sendable, Codable {
-  /// How far it is.
+  /// Progress of a transfer.
   public enum Status: String, Sendable, Codable {
-    /// On its way.
+    /// In progress.
     case trying
     /// The new party's telephone rings.
     case ringing
-    /// The others talk; this call ends.
+    /// The other parties are connected; this call ends.
     case done
-    /// It did not come about; this call continues.
+    /// The transfer failed; this call continues.
     case failed
   }
-  /// How far it is.
+  /// Progress of the transfer.
   public var status: Status
-  /// The SIP status behind it.
+  /// The SIP status that caused it.
   public var sip: Int?
   /// A step of a transfer.
   public init(_ status: Status, sip: Int? = nil) { (self.status, self.sip) = (status, sip) }

@@ -25,37 +25,37 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConve
 
 /// The `code` of an `err` (docs/reference/protocol.md, Details). A code this version does not know is read as `server`.
 public enum ErrorCode: String, CaseIterable, Sendable, Codable {
-  /// The token or its right is not enough.
+  /// The token, or its permission, is insufficient.
   case auth
-  /// An operator turned this device away.
+  /// An operator blocked this device.
   case revoked
-  /// A field that cannot be taken.
+  /// A field that cannot be accepted.
   case badRequest
   /// A message that this gateway does not know.
   case unsupported
   /// Not in this state of the call.
   case badState
-  /// The call is over.
+  /// The call has ended.
   case gone
   /// Another device has the call.
   case answeredElsewhere
   /// No route to the requested callee.
   case notFound
-  /// Not this user's to ask for.
+  /// This user may not request it.
   case forbidden
-  /// The number to call from (`from`) is none of this user's.
+  /// The number to call from (`from`) does not belong to this user.
   case callerNumber
   /// Emergency calls are not carried.
   case emergency
   /// The other side is busy.
   case busy
-  /// A description without a codec that both have.
+  /// A description without a common codec.
   case codec
   /// A description of an older generation.
   case staleGen
   /// A limit of this user is reached.
   case tooMany
-  /// The gateway takes no more now.
+  /// The gateway accepts no more calls now.
   case overload
   /// A fault of the gateway, or a code that this version does not know.
   case server

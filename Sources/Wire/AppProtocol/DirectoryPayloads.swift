@@ -1,11 +1,11 @@
-/// `dir.get`: the device's directory, or what has changed in it. It changes nothing; a repeat is answered again.
+/// `dir.get`: requests the device's directory, or its changes. It changes nothing; a repeat is answered again.
 public struct DirectoryGet: Hashable, Sendable, Codable {
   /// The version that the device has; nil: none.
   public var have: Int?
-  /// To continue where an answer ended: the version that it named, and its `next`.
+  /// To continue after a partial answer: its `version`, and its `next`.
   public var version: Int?
   public var after: Int64?
-  /// With `have`: the `of` that came with that version.
+  /// With `have`: the `of` received with that version.
   public var of: String?
   public init(have: Int? = nil, version: Int? = nil, after: Int64? = nil, of: String? = nil) {
     (self.have, self.version, self.after, self.of) = (have, version, after, of)
@@ -19,10 +19,10 @@ public struct DirectoryGet: Hashable, Sendable, Codable {
   }
 }
 
-/// `dir.find`: names of the device's directory that have these letters, or numbers that have these digits, for a list as one types. It changes
-/// nothing; a repeat is answered again.
+/// `dir.find`: names of the device's directory that contain these letters, or numbers that contain these digits, for a list while
+/// typing. It changes nothing; a repeat is answered again.
 public struct DirectoryFind: Hashable, Sendable, Codable {
-  /// Words, of which a name has each, or at least three digits.
+  /// Words that a name must all contain, or at least three digits.
   public var text: String
   /// How many names at most; nil: 20.
   public var limit: Int?
@@ -35,25 +35,26 @@ public struct DirectoryFind: Hashable, Sendable, Codable {
   }
 }
 
-/// What the `ok` of `dir.get` says of the parts that follow it.
+/// The answer to `dir.get`, in its `ok`; it describes the parts that follow.
 public struct DirectoryAnswer: Hashable, Sendable, Codable {
-  /// Of the directory as it is now.
+  /// The directory's current version.
   public var version: Int
   /// The version that the parts are the difference to; nil: they are the full directory.
   public var from: Int?
-  /// Where many gateways share directories: which ones this is the version of. Another text: other directories, and the version says nothing.
+  /// If many gateways share directories: identifies those that the version belongs to. If it differs, versions cannot be
+  /// compared.
   public var of: String?
   /// How many `dir.full` or `dir.delta` follow. 0, and no `next`: the device has this version.
   public var parts: Int
-  /// There is more: ask again with `version` and this for `after`.
+  /// More follows: request again with `version` and this for `after`.
   public var next: Int64?
   public init(version: Int, from: Int? = nil, of: String? = nil, parts: Int, next: Int64? = nil) {
     (self.version, self.from, self.of, self.parts, self.next) = (version, from, of, parts, next)
   }
 }
 
-/// `dir.full` (without `from`) and `dir.delta`: a part, ascending by number. Country code and digits of a number are one integer (E.164
-/// without `+`).
+/// `dir.full` (without `from`) and `dir.delta`: a part, ascending by number. Country code and digits of a number are one integer
+/// (E.164 without `+`).
 public struct DirectoryPart: Hashable, Sendable, Codable {
   /// A number and what the call screen shows for it.
   public struct Name: Hashable, Sendable, Codable {
@@ -64,17 +65,17 @@ public struct DirectoryPart: Hashable, Sendable, Codable {
     /// A number with its label.
     public init(_ n: Int64, _ l: String) { (self.n, self.l) = (n, l) }
   }
-  /// Of the directory, once all parts are there.
+  /// The directory's version once all parts are received.
   public var version: Int
-  /// The version that is changed; nil: this is a part of the full directory.
+  /// The version that this part changes; nil: this is a part of the full directory.
   public var from: Int?
-  /// See ``DirectoryAnswer``: to be kept with the version.
+  /// See ``DirectoryAnswer``: to be stored with the version.
   public var of: String?
-  /// Numbers that are blocked, or not any longer.
+  /// Numbers to block, and numbers to unblock.
   public var block: [Int64]?
   /// See ``block``.
   public var unblock: [Int64]?
-  /// Numbers with a label, which replaces the one before; and those that have none any longer.
+  /// Numbers with a label, which replaces the previous one, and numbers whose label is removed.
   public var identify: [Name]?
   /// See ``identify``.
   public var unidentify: [Int64]?
@@ -88,7 +89,7 @@ public struct DirectoryPart: Hashable, Sendable, Codable {
   }
 }
 
-/// `dir.changed`: the directory of this device has another version.
+/// `dir.changed`: the directory of this device has a new version.
 public struct DirectoryChanged: Hashable, Sendable, Codable {
   public var version: Int
   /// See `DirectoryAnswer`.

@@ -1,46 +1,47 @@
-/// How a call ended, for one device (docs/reference/protocol.md, Reasons). A reason this version does not know is read as `unknown`.
+/// How a call ended, for one device (docs/reference/protocol.md, Reasons). A reason this version does not know is read as
+/// `unknown`.
 public enum EndReason: String, CaseIterable, Sendable, Codable {
   /// The other side hung up.
   case remoteHangup
-  /// The caller gave up before anybody answered: a missed call.
+  /// The caller hung up before the call was answered: a missed call.
   case callerCancelled
-  /// Another of the user's devices took it.
+  /// Another of the user's devices answered it.
   case answeredElsewhere
   /// Another of the user's devices declined it.
   case declinedElsewhere
-  /// Another of the user's devices said busy.
+  /// Another of the user's devices replied busy.
   case busyElsewhere
-  /// No answer in time.
+  /// The call was not answered in time.
   case unanswered
   /// The callee is busy.
   case busy
   /// The callee, or this user, declined.
   case declined
-  /// Media was not there 10 s after the tap.
+  /// Media was not connected 10 s after the tap.
   case mediaTimeout
   /// ICE, DTLS or the audio device failed.
   case mediaFailed
-  /// The app's network was gone for too long.
+  /// The app's network was lost for too long.
   case networkLost
-  /// The trunk went silent in the call.
+  /// The trunk became silent during the call.
   case trunkLost
-  /// The trunk refused by a fault of its own.
+  /// The trunk refused because of a fault on its side.
   case trunkFailed
   /// No such number, or no route to it.
   case notFound
-  /// Not allowed: the number, or the caller's number that was asked for.
+  /// Not allowed: the number, or the requested caller number.
   case forbidden
-  /// No codec that both sides have.
+  /// No common codec.
   case codec
   /// Not logged in, or the trunk refused the gateway's login.
   case auth
-  /// The gateway takes no more calls now.
+  /// The gateway accepts no more calls now.
   case overload
-  /// The gateway could not continue.
+  /// The gateway failed.
   case server
   /// The gateway was restarted.
   case gatewayRestart
-  /// The app was killed in the call, and has come back.
+  /// The app was killed during the call, and has restarted.
   case appRestart
   /// A reason that this version does not know.
   case unknown
@@ -60,20 +61,20 @@ public enum EndReason: String, CaseIterable, Sendable, Codable {
 
 /// The cases of `CXCallEndedReason`, for platforms without CallKit too.
 public enum CallEndedReason: String, CaseIterable, Sendable {
-  /// By a fault.
+  /// A fault.
   case failed
-  /// By the other side.
+  /// The other party ended it.
   case remoteEnded
-  /// No answer in time.
+  /// Not answered in time.
   case unanswered
-  /// Taken by another device.
+  /// Answered by another device.
   case answeredElsewhere
   /// Declined at another device.
   case declinedElsewhere
 }
 
 extension EndReason {
-  /// What the app reports to CallKit; nil where nothing is reported: the call was never shown, or an end action is fulfilled
+  /// The reason that the app reports to CallKit; nil if it reports none: the call was never shown, or an end action is fulfilled
   /// instead.
   public var callEndedReason: CallEndedReason? {
     switch self {
@@ -88,7 +89,7 @@ extension EndReason {
     }
   }
 
-  /// The final response that refuses an unanswered trunk INVITE for this reason; nil where no refusal follows.
+  /// The final response that refuses an unanswered trunk INVITE for this reason; nil if no refusal follows.
   public struct Refusal: Hashable, Sendable {
     public var status: Int
     /// The cause of `Reason: Q.850;cause=…` (RFC 3326), if one is sent.

@@ -1,8 +1,8 @@
 import Bytes
 
-/// `hist.list`: the user's calls over all devices, those that ended last first. It changes nothing; a repeat is answered again.
+/// `hist.list`: the user's calls on all devices, the most recently ended first. It changes nothing; a repeat is answered again.
 public struct HistoryList: Hashable, Sendable, Codable {
-  /// The `next` of the page before; nil: the first page.
+  /// The `next` of the previous page; nil: the first page.
   public var before: Int?
   public var limit: Int?
   public init(before: Int? = nil, limit: Int? = nil) { (self.before, self.limit) = (before, limit) }
@@ -15,7 +15,7 @@ public struct HistoryList: Hashable, Sendable, Codable {
 
 /// The `hist` of the `ok` of `hist.list`.
 public struct HistoryPage: Hashable, Sendable, Codable {
-  /// Those that ended last first.
+  /// The most recently ended first.
   public var calls: [HistoryEntry]
   /// `before` of the next page; nil: this is the last one.
   public var next: Int?
@@ -23,42 +23,42 @@ public struct HistoryPage: Hashable, Sendable, Codable {
   public init(calls: [HistoryEntry], next: Int? = nil) { (self.calls, self.next) = (calls, next) }
 }
 
-/// One call of a user, as the device that asks sees it.
+/// One call of a user, as seen by the requesting device.
 public struct HistoryEntry: Hashable, Sendable, Codable {
-  /// How it came out. One that this version does not know is read as `failed`.
+  /// The outcome. A value that this version does not know is read as `failed`.
   public enum Outcome: String, Sendable, Codable, CaseIterable {
-    /// This device had it.
+    /// This device had the call.
     case answered
-    /// Another of the user's devices had it.
+    /// Another of the user's devices had the call.
     case answeredElsewhere
     /// No device answered.
     case missed
-    /// This user gave up before the other side answered.
+    /// This user hung up before the call was answered.
     case cancelled
-    /// The user, or for an outgoing call the other side, did not want it; or was busy.
+    /// The user declined, or for an outgoing call the callee; or the line was busy.
     case declined
     /// See ``declined``.
     case busy
     /// It was diverted because no device answered.
     case diverted
-    /// The user's directory blocks the caller: nothing rang.
+    /// The user's directory blocks the caller: no device rang.
     case blocked
-    /// No device wanted to be disturbed.
+    /// Do not disturb: no device rang.
     case filtered
-    /// By a fault.
+    /// A fault.
     case failed
 
     public init(from decoder: any Decoder) throws {
       self = Outcome(rawValue: try decoder.singleValueContainer().decode(String.self)) ?? .failed
     }
   }
-  /// Grows with each call that ended.
+  /// Increases with each ended call.
   public var id: Int
-  /// The call, as its record names it.
+  /// The call's identifier in its record.
   public var call: Identifier
-  /// In or out.
+  /// Incoming or outgoing.
   public var dir: CallSnapshot.Direction
-  /// The other side; `n` is what the user's directory calls it.
+  /// The other party; `n` is its name in the user's directory.
   public var peer: Handle
   /// Milliseconds since 1970.
   public var start: Int64
@@ -66,13 +66,13 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
   public var connect: Int64?
   /// Milliseconds since 1970.
   public var end: Int64
-  /// How it came out, for the device that asks.
+  /// The outcome for the requesting device.
   public var outcome: Outcome
   /// Why it ended.
   public var reason: EndReason
-  /// The user's device that had it.
+  /// The user's device that had the call.
   public var device: String?
-  /// The user's account that it belongs to.
+  /// The user's account of the call.
   public var acct: String?
   /// A call.
   public init(
@@ -85,7 +85,7 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
   }
 }
 
-/// `hist.resolve`: what the user's directory calls these.
+/// `hist.resolve`: requests the names of these handles in the user's directory.
 public struct HistoryResolve: Hashable, Sendable, Codable {
   public var handles: [String]
   public init(handles: [String]) { self.handles = handles }
@@ -96,7 +96,7 @@ public struct HistoryResolve: Hashable, Sendable, Codable {
   }
 }
 
-/// `hist.changed`: a call is in the history that was not, or (0) all of it is gone.
+/// `hist.changed`: a call was added to the history, or (0) the history was erased.
 public struct HistoryChanged: Hashable, Sendable, Codable {
   /// The newest entry.
   public var id: Int

@@ -1,4 +1,4 @@
-/// `media.ready`: ICE has a pair and DTLS its keys, at the app's end.
+/// `media.ready`: the app's ICE has a pair and its DTLS has keys.
 public struct MediaReady: Hashable, Sendable, Codable {
   /// The nominated pair, by candidate types (RFC 8445 §5.1.1): host, srflx, prflx or relay.
   public struct Pair: Hashable, Sendable, Codable {
@@ -41,7 +41,7 @@ public struct MediaFail: Hashable, Sendable, Codable {
   }
 }
 
-/// `media.active`: the device's audio really runs.
+/// `media.active`: whether the device's audio is running.
 public struct MediaActive: Hashable, Sendable, Codable {
   public var capture: Bool
   public var playout: Bool
@@ -69,7 +69,7 @@ public struct MediaRestart: Hashable, Sendable, Codable {
   }
 }
 
-/// `media.answer`: the answer to the client's `media.restart`; carries `re` and replaces `ok`.
+/// `media.answer`: the answer to the client's `media.restart`; it carries `re` and replaces `ok`.
 public struct MediaAnswer: Hashable, Sendable, Codable {
   public var sdp: String
   public var gen: Int
@@ -102,7 +102,7 @@ public struct StreamStats: Hashable, Sendable, Codable {
   public var plc: Double?
   public var codec: String?
   public var mos: Double?
-  /// In `call.ended{received}` alone: there was sound, not silence alone.
+  /// Only in `call.ended{received}`: whether any of the audio was not silence.
   public var audio: Bool?
   public init(
     rttMs: Double? = nil, jitterMs: Double? = nil, loss: Double? = nil, bytes: Int64? = nil, plc: Double? = nil,
@@ -114,11 +114,11 @@ public struct StreamStats: Hashable, Sendable, Codable {
   }
 }
 
-/// How a call sounds, by what the gateway measures.
+/// The quality of a call, by the gateway's measurements.
 public struct Quality: Hashable, Sendable, Codable {
   /// "good", "fair" or "poor".
   public var level: String
-  /// What it lacks: "loss", "jitter", "delay" or "silence" (nothing comes from the app or from the trunk); nil: nothing.
+  /// The main fault: "loss", "jitter", "delay" or "silence" (no audio from the app or from the trunk); nil: none.
   public var cause: String?
   /// A level with its cause.
   public init(level: String, cause: String? = nil) { (self.level, self.cause) = (level, cause) }

@@ -2,20 +2,20 @@ import Bytes
 
 /// A party: `k` is `phone` (E.164 with +), `email` or `generic`; `h` the handle, `n` a display name.
 public struct Handle: Hashable, Sendable, Codable {
-  /// What a handle is.
+  /// The kind of a handle.
   public enum Kind: String, Sendable, Codable {
-    /// A telephone number: E.164 with +, or the digits of one that is known here only, such as a PBX's extension.
+    /// A telephone number: E.164 with +, or the digits of a local one, such as a PBX's extension.
     case phone
     /// An e-mail address.
     case email
-    /// Anything else that a call can be with, "Unknown" too.
+    /// Any other party, including "Unknown".
     case generic
   }
-  /// What ``h`` is.
+  /// The kind of ``h``.
   public var k: Kind
   /// The number, the address or the text.
   public var h: String
-  /// A name for people; nil: none is known.
+  /// A display name; nil: unknown.
   public var n: String?
 
   /// A party.
@@ -23,7 +23,7 @@ public struct Handle: Hashable, Sendable, Codable {
     (self.k, self.h, self.n) = (k, h, n)
   }
 
-  /// What a number is, wherever it is told: in an offer, a push or the history.
+  /// The kind of a number, wherever it occurs: in an offer, a push or the history.
   public static func kind(ofNumber text: String) -> Kind {
     let digits = text.hasPrefix("+") ? text.dropFirst(1) : text[...]
     return !digits.isEmpty && digits.utf8.allSatisfy { (48...57).contains($0) } ? .phone : .generic
@@ -49,7 +49,8 @@ public struct Hello: Hashable, Sendable, Codable {
     public init(sid: String, token: String, lastSeq: Int) { (self.sid, self.token, self.lastSeq) = (sid, token, lastSeq) }
   }
   public struct Device: Hashable, Sendable, Codable {
-    /// Empty where the device cannot read it: before the first unlock its keychain is closed. A wake or resume token says it then.
+    /// Empty if the device cannot read it: before the first unlock its keychain is closed. A wake or resume token then identifies
+    /// the device.
     public var id: String
     public var platform: String?
     public var model: String?
@@ -79,7 +80,7 @@ public struct Hello: Hashable, Sendable, Codable {
   public var device: Device
   public var caps: [String]
   public var state: AppState
-  /// Beside `auth`: the device's own session is at another node, and this one for calls here.
+  /// With `auth`: the device's own session is at another node, and this one is for calls at this node.
   public var further: Bool?
 
   public init(_ proof: Proof, device: Device, caps: [String] = [], state: AppState = .fg, further: Bool? = nil) {
@@ -120,7 +121,7 @@ public struct Hello: Hashable, Sendable, Codable {
   }
 }
 
-/// One STUN or TURN server for the client (RFC 8489, 8656); `ttlMs` is the life of its credential.
+/// One STUN or TURN server for the client (RFC 8489, 8656); `ttlMs` is the lifetime of its credential.
 public struct ICEServer: Hashable, Sendable, Codable {
   public var urls: [String]
   public var username: String?
@@ -132,10 +133,10 @@ public struct ICEServer: Hashable, Sendable, Codable {
 }
 
 public struct Welcome: Hashable, Sendable, Codable {
-  /// What a client needs to register with a push service.
+  /// Parameters that a client needs to register with a push service.
   public struct Push: Hashable, Sendable, Codable {
-    /// The VAPID key (RFC 8292): Base64url, unpadded, of the uncompressed point on P-256, as `PushManager.subscribe` takes it for
-    /// `applicationServerKey`. Absent: the gateway does not push to browsers.
+    /// The VAPID key (RFC 8292): Base64url, unpadded, of the uncompressed point on P-256, as `PushManager.subscribe` requires it
+    /// for `applicationServerKey`. Absent: the gateway does not push to browsers.
     public var webpush: String?
     public init(webpush: String? = nil) { self.webpush = webpush }
   }
@@ -146,7 +147,7 @@ public struct Welcome: Hashable, Sendable, Codable {
   public var replayFrom: Int
   /// Milliseconds since 1970.
   public var time: Int64
-  /// The heartbeat, in milliseconds.
+  /// The heartbeat interval, in milliseconds.
   public var hb: Int
   public var ice: [ICEServer]
   /// The snapshot; absent when resumed.
@@ -154,11 +155,11 @@ public struct Welcome: Hashable, Sendable, Codable {
   public var dirVersion: Int
   public var caps: [String]
   public var push: Push?
-  /// The node's name, where there are several.
+  /// The node's name, if there are several.
   public var node: String?
-  /// Where this very node is reached: `wss://…/v1/connect`.
+  /// The address of this node: `wss://…/v1/connect`.
   public var url: String?
-  /// After a break, a client without a call comes back at a random time within so many milliseconds.
+  /// After a lost connection, a client without a call reconnects at a random time within this many milliseconds.
   public var spreadMs: Int?
   public init(
     sid: String, resumeToken: String, resumed: Bool, replayFrom: Int, time: Int64, hb: Int, ice: [ICEServer],
@@ -191,7 +192,8 @@ public struct Welcome: Hashable, Sendable, Codable {
 /// `auth.refresh`: a new JWT for the same `sub` and `dev`.
 public struct AuthRefresh: Hashable, Sendable, Codable {
   public var auth: String
-  /// The session is one at a further node, for calls there: the device's location stays that of its own session (docs/reference/protocol.md, Many nodes).
+  /// The session is one at a further node, for calls there: the device stays registered at the node of its own session
+  /// (docs/reference/protocol.md, Many nodes).
   public var further: Bool?
   public init(auth: String, further: Bool? = nil) { (self.auth, self.further) = (auth, further) }
   public init(from decoder: any Decoder) throws {
@@ -207,30 +209,30 @@ public struct AuthExpiring: Hashable, Sendable, Codable {
   public init(at: Int64) { self.at = at }
 }
 
-/// `device.put`: where to push to, and what the user prefers.
+/// `device.put`: the device's push registration and the user's preferences.
 public struct DevicePut: Hashable, Sendable, Codable {
-  /// Where pushes for this device go.
+  /// The destination of pushes for this device.
   public struct Push: Hashable, Sendable, Codable {
-    /// Which push service; the gateway says which it has.
+    /// A push service; the gateway announces those that it supports.
     public struct Kind: RawRepresentable, Hashable, Sendable, Codable {
-      /// The word on the wire.
+      /// The name on the wire.
       public var rawValue: String
-      /// A service by its word on the wire.
+      /// A service by its name on the wire.
       public init(rawValue: String) { self.rawValue = rawValue }
-      /// Apple's, VoIP pushes.
+      /// Apple's VoIP pushes.
       public static let apnsVoIP = Kind(rawValue: "apns-voip")
       /// Firebase Cloud Messaging, Android.
       public static let fcm = Kind(rawValue: "fcm")
-      /// A browser's, RFC 8030.
+      /// A browser's push service, RFC 8030.
       public static let webpush = Kind(rawValue: "webpush")
     }
     /// Which push service.
     public var kind: Kind
-    /// The service's name for this installation: Apple's in hexadecimal, a browser's subscription as JSON.
+    /// The service's identifier of this installation: Apple's in hexadecimal, a browser's subscription as JSON.
     public var token: String
-    /// Of Apple's: `production` or `sandbox`.
+    /// For Apple's service: `production` or `sandbox`.
     public var env: String?
-    /// Of Apple's: the bundle's identifier and `.voip`.
+    /// For Apple's service: the bundle identifier and `.voip`.
     public var topic: String?
     /// X25519 public key as Base64url: callers are sealed for it (docs/design/devices-and-push.md). Belongs to this registration.
     public var sealKey: String?
@@ -256,7 +258,7 @@ public struct DeviceState: Hashable, Sendable, Codable {
 
 public struct Bye: Hashable, Sendable, Codable {
   public var code: Int?
-  /// Another node to connect to, and when: so many milliseconds from now.
+  /// Another node to connect to, and the delay in milliseconds.
   public var url: String?
   public var afterMs: Int?
   public init(code: Int? = nil, url: String? = nil, afterMs: Int? = nil) {
@@ -270,7 +272,7 @@ public struct Bye: Hashable, Sendable, Codable {
   }
 }
 
-/// `err`. `reason` is what the tombstone knows, beside `gone`.
+/// `err`. `reason` is the end reason in the call's tombstone, with `gone`.
 public struct Failure: Error, Hashable, Sendable, Codable {
   public var code: ErrorCode
   public var reason: EndReason?
@@ -278,7 +280,7 @@ public struct Failure: Error, Hashable, Sendable, Codable {
   public var msg: String?
   public var retryMs: Int?
   public var fatal: Bool?
-  /// The node where it can be done.
+  /// The node that can handle the request.
   public var url: String?
   public init(
     _ code: ErrorCode, reason: EndReason? = nil, sip: Int? = nil, msg: String? = nil, retryMs: Int? = nil, fatal: Bool? = nil,
@@ -299,33 +301,33 @@ public struct Failure: Error, Hashable, Sendable, Codable {
   }
 }
 
-/// The `user` of the `ok` of `user.get`: who is logged in, as the gateway knows them.
+/// The `user` of the `ok` of `user.get`: the logged-in user, as known to the gateway.
 public struct UserInformation: Hashable, Sendable, Codable {
-  /// The user's own, E.164 with `+`: each can be `from` of `call.start`, and the first is where none is named.
+  /// The user's own numbers, E.164 with `+`: each can be `from` of `call.start`; the first is the default.
   public var numbers: [String]
-  /// What is shown to trunks beside the number; nil: nothing.
+  /// The name shown to trunks with the number; nil: none.
   public var name: String?
   /// A user's numbers and name.
   public init(numbers: [String], name: String? = nil) { (self.numbers, self.name) = (numbers, name) }
 }
 
-/// The `d` of an `ok`: what each request promises; empty for most.
+/// The `d` of an `ok`: each request's result; empty for most.
 public struct Success: Hashable, Sendable, Codable {
   public var won: Bool?
   public var sdp: String?
-  /// Of `call.start`: the call it names.
+  /// For `call.start`: the identifier of the call.
   public var call: Identifier?
-  /// Of `dir.get`.
+  /// For `dir.get`.
   public var dir: DirectoryAnswer?
-  /// Of `hist.list`.
+  /// For `hist.list`.
   public var hist: HistoryPage?
-  /// Of `hist.resolve`: those that have a name, with it.
+  /// For `hist.resolve`: the handles that have a name, with it.
   public var names: [Handle]?
-  /// Of `auth.refresh`: what replaces `welcome.ice`, if that had temporary credentials.
+  /// For `auth.refresh`: replaces `welcome.ice` if its credentials were temporary.
   public var ice: [ICEServer]?
-  /// Of `call.start`: what the gateway has read from `to`, as it is dialled.
+  /// For `call.start`: the callee that the gateway read from `to`, as dialled.
   public var to: Handle?
-  /// Of `user.get`.
+  /// For `user.get`.
   public var user: UserInformation?
   public init(
     won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil, dir: DirectoryAnswer? = nil, hist: HistoryPage? = nil,
