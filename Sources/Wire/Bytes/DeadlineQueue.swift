@@ -1,5 +1,5 @@
-/// When which of many keys is due next: a binary heap with one entry per key, so that a key that is cancelled leaves nothing behind.
-/// Each change costs O(log n) and one hash of the key, `next` nothing. Equal deadlines come up in the order in which they were set.
+/// Deadlines by key: a binary heap with one entry per key, so that a cancelled key leaves no entry. Each change costs O(log n)
+/// and one hash of the key, `next` nothing. Equal deadlines are returned in the order in which they were set.
 ///
 ///     queue.schedule(call, at: now + .seconds(45))      // nil cancels it
 ///     while let call = queue.popDue(at: now) { … }
@@ -11,7 +11,7 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     @inlinable init(due: Instant, order: UInt64, slot: Int) { (self.due, self.order, self.slot) = (due, order, slot) }
     @inlinable func isBefore(_ other: Entry) -> Bool { due != other.due ? due < other.due : order < other.order }
   }
-  /// A key, and where its entry stands in the heap: an entry that moves hashes nothing.
+  /// A key, and its entry's index in the heap: moving an entry needs no hash.
   @usableFromInline struct Slot: Sendable {
     @usableFromInline var key: Key
     @usableFromInline var index: Int
@@ -38,7 +38,7 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     restoreOrder(from: index)
   }
 
-  /// For a key whose deadline mostly moves later without firing: it comes up at `due` or before, and its owner schedules it
+  /// For a key whose deadline mostly moves later without firing: it is returned at `due` or before, and its owner schedules it
   /// again. Moving later costs a look-up.
   @inlinable public mutating func schedule(_ key: Key, notLaterThan due: Instant) {
     if let slot = slotOf[key], heap[slots[slot].index].due <= due { return }
@@ -55,7 +55,7 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     restoreOrder(from: index)
   }
 
-  /// A key whose deadline has come, once.
+  /// Removes and returns a key whose deadline has passed; nil if there is none.
   @inlinable public mutating func popDue(at now: Instant) -> Key? {
     guard let first = heap.first, first.due <= now else { return nil }
     let key = slots[first.slot].key
@@ -63,7 +63,7 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     return key
   }
 
-  /// A slot for a new key; its entry is the heap's last.
+  /// Returns a slot for a new key; its entry is the heap's last.
   @inlinable mutating func added(_ key: Key) -> Int {
     let slot = free.popLast() ?? slots.count
     let new = Slot(key: key, index: heap.count)

@@ -41,7 +41,7 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     family == .v6 && high == 0 && low >> 32 == 0xffff ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self
   }
 
-  /// The address with every bit after the first `length` cleared: where its network of that prefix length begins.
+  /// The address with every bit after the first `length` cleared: the first address of its network of that prefix length.
   public func masked(to length: Int) -> IPAddress {
     func mask(_ bits: Int) -> UInt64 { bits <= 0 ? 0 : bits >= 64 ? .max : ~(UInt64.max >> UInt64(bits)) }
     if family == .v4 { return IPAddress(v4: UInt32(truncatingIfNeeded: low & (mask(length + 32) & 0xffff_ffff))) }
@@ -52,13 +52,13 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
   public var isUnspecified: Bool { high == 0 && low == 0 }
   public var isMulticast: Bool { family == .v4 ? low >> 28 == 0xe : high >> 56 == 0xff }
   public var isLinkLocal: Bool { family == .v4 ? low >> 16 == 0xa9fe : high >> 54 == 0xfe80 >> 6 }
-  /// Not assigned on the internet: "this network", documentation, benchmarks and what is kept for later (RFC 6890).
+  /// Not assigned on the internet: "this network", documentation, benchmarks and future use (RFC 6890).
   public var isReserved: Bool {
     if family == .v6 { return high >> 32 == 0x2001_0db8 || high >> 44 == 0x3fff0 || high == 0x0100 << 48 }
     return low >> 24 == 0 || low >> 28 == 0xf || low >> 17 == 0xc612 >> 1
       || [0xc00000, 0xc00002, 0xc63364, 0xcb0071].contains(low >> 8)
   }
-  /// Not to be reached over the internet: RFC 1918, RFC 6598 (carriers' NAT), RFC 4193, link-local.
+  /// Not reachable over the internet: RFC 1918, RFC 6598 (carriers' NAT), RFC 4193, link-local.
   public var isPrivate: Bool {
     if family == .v6 { return isLinkLocal || high >> 57 == 0xfc >> 1 }
     return isLinkLocal || low >> 24 == 10 || low >> 20 == 0xac1 || low >> 16 == 0xc0a8 || low >> 22 == 0x6440 >> 6
@@ -102,7 +102,7 @@ extension IPAddress {
     }
   }
 
-  /// Every SIP message holds some: no part of the text is made a string.
+  /// Every SIP message contains some: parsing creates no string.
   private static func parse4(_ text: some Sequence<UInt8>) -> UInt32? {
     var (value, octet, digits, octets): (UInt32, UInt32, Int, Int) = (0, 0, 0, 0)
     for byte in text {
@@ -167,7 +167,7 @@ public struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
     (self.address, prefixLength) = (address, length)
   }
 
-  /// The network of `prefixLength` bits that an address is in.
+  /// The network of `prefixLength` bits that contains an address.
   public init(_ address: IPAddress, prefixLength: Int) {
     (self.address, self.prefixLength) = (address.masked(to: prefixLength), prefixLength)
   }

@@ -1,4 +1,4 @@
-/// Where a machine takes its random numbers from. Nothing below `Platform` draws from the system: the runtime passes
+/// A machine's source of random numbers. Nothing below `Platform` draws from the system: the runtime passes
 /// `RandomSource { SystemRandomNumberGenerator().next() }`, tests pass `.seeded(n)` and print the seed.
 public struct RandomSource: Sendable {
   public let next: @Sendable () -> UInt64
@@ -19,8 +19,8 @@ public struct RandomSource: Sendable {
     return out
   }
 
-  /// A text of `count` characters from the 64-letter alphabet that is legal in ICE ufrag and pwd, SIP tags and branches (`A-Za-z0-9+/`
-  /// without `+` and `/`, which `-` and `.` replace when `token` is true).
+  /// A text of `count` characters from the 64-letter alphabet that is legal in ICE ufrag and pwd, SIP tags and branches
+  /// (`A-Za-z0-9+/` without `+` and `/`, which `-` and `.` replace when `token` is true).
   public func text(_ count: Int, alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     -> String
   {

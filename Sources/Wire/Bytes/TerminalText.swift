@@ -1,17 +1,17 @@
-/// Text of others on its way to a terminal or a log. A caller's name, an app's platform or a server's reason may hold what moves the cursor,
-/// begins a line that looks like ours, or turns the direction of what is read: C0 and C1 controls, DEL, and the format characters of
-/// bidirectional text (UAX #9) and of lines. Each of them becomes U+FFFD, or its escape in JSON.
+/// Makes external text safe for a terminal or a log. A caller's name, an app's platform or a server's reason may contain
+/// characters that move the cursor, begin a line that looks like ours, or change the reading direction: C0 and C1 controls, DEL,
+/// and the format characters of bidirectional text (UAX #9) and of lines. Each of them becomes U+FFFD, or its escape in JSON.
 ///
 ///     TerminalText.line("Eve\u{1b}[2J\n")     // "Eve\u{fffd}[2J\u{fffd}"
 ///     TerminalText.page("a\tb\nc\u{9b}2J")    // "a\tb\nc\u{fffd}2J"
 public enum TerminalText {
-  /// What is one cell or one line: no line feed and no tab stays.
+  /// For one cell or one line: line feeds and tabs are replaced, too.
   public static func line(_ text: String) -> String { replacing(text) { isUnsafe($0) } }
 
-  /// Lines that are made by us: line feeds and tabs stay.
+  /// For lines that we generate: line feeds and tabs stay.
   public static func page(_ text: String) -> String { replacing(text) { isUnsafe($0) && $0 != "\n" && $0 != "\t" } }
 
-  /// JSON stays the JSON that it was: such a character can only be inside a string, where its escape says the same.
+  /// JSON keeps its meaning: such a character can only be inside a string, where its escape is equivalent.
   public static func json(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
     var out = ""
@@ -32,7 +32,7 @@ public enum TerminalText {
     }
   }
 
-  /// `\u001b`, in JSON. Two of them beyond the basic plane (RFC 8259 §7).
+  /// `\u001b`, in JSON. Two escapes beyond the basic plane (RFC 8259 §7).
   public static func escape(_ scalar: Unicode.Scalar) -> String {
     UTF16.encode(scalar).map { units in
       units.map { "\\u" + String(repeating: "0", count: 4 - String($0, radix: 16).count) + String($0, radix: 16) }.joined()
