@@ -1,13 +1,14 @@
 import COpenSSL
 
-/// RFC 9180 in base mode with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-128-GCM, one message for each key. Stateless; about 0.1 ms.
+/// RFC 9180 in base mode with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-128-GCM, one message for each key. Stateless; about
+/// 0.1 ms.
 public enum HPKE {
-  /// Of private and public keys.
+  /// Length of private and public keys.
   public static let keyBytes = 32
   private static let kem = Array("KEM".utf8) + [0, 0x20]
   private static let suite = Array("HPKE".utf8) + [0, 0x20, 0, 0x01, 0, 0x01]
 
-  /// The public key of a private one: 32 random bytes are one.
+  /// The public key of a private key, which is 32 random bytes.
   public static func publicKey(of scalar: [UInt8]) -> [UInt8]? {
     guard scalar.count == keyBytes, let own = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nil, scalar, keyBytes) else {
       return nil
@@ -17,7 +18,7 @@ public enum HPKE {
     return EVP_PKEY_get_raw_public_key(own, &key, &length) == 1 && length == keyBytes ? key : nil
   }
 
-  /// 32 bytes, and no point of small order (RFC 7748 §6.1).
+  /// Whether the key has 32 bytes, and is not a point of small order (RFC 7748 §6.1).
   public static func isUsable(publicKey key: [UInt8]) -> Bool {
     key.count == keyBytes && exchange(scalar: [UInt8](repeating: 0x77, count: keyBytes), key) != nil
   }
@@ -33,7 +34,7 @@ public enum HPKE {
     return AEAD.seal(text, key: secret, nonce: nonce, authenticating: data).map { own + $0 }
   }
 
-  /// `OpenBase` of what `seal` gives.
+  /// `OpenBase` for the result of `seal`.
   /// - Returns: nil for anything that was not sealed for this key, with this info and these data.
   public static func open(_ sealed: [UInt8], by scalar: [UInt8], info: [UInt8], authenticating data: [UInt8]) -> [UInt8]? {
     guard sealed.count > keyBytes, let own = publicKey(of: scalar) else { return nil }
@@ -58,7 +59,7 @@ public enum HPKE {
     hmacSHA256(key: salt, Array("HPKE-v1".utf8) + suite + Array(label.utf8) + input)
   }
 
-  /// `LabeledExpand`, of one block.
+  /// `LabeledExpand`, limited to one block.
   private static func expand(_ secret: [UInt8], _ label: String, _ info: [UInt8], _ length: Int, _ suite: [UInt8]) -> [UInt8] {
     let labelled = [0, UInt8(length)] + Array("HPKE-v1".utf8) + suite + Array(label.utf8) + info
     return Array(hmacSHA256(key: secret, labelled + [1]).prefix(length))
