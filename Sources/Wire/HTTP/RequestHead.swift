@@ -13,17 +13,17 @@ public struct RequestHead: Equatable, Sendable {
     case chunked
   }
 
-  /// As sent: methods are case-sensitive.
+  /// As received: methods are case-sensitive.
   public var method: String
   /// `*` only for OPTIONS.
   public var target: RequestTarget
   /// HTTP/1.0 or HTTP/1.1.
   public var minorVersion: Int
   public var fields: [Field]
-  /// Of the Host field, or of the target in absolute form, which goes before it (RFC 9112 §3.2.2).
+  /// From the Host field, or from a target in absolute form, which takes precedence (RFC 9112 §3.2.2).
   public var host: String
   public var framing: Framing
-  /// The client wants the connection for another request (RFC 9112 §9.3).
+  /// The client will use the connection for another request (RFC 9112 §9.3).
   public var keepsAlive: Bool
 
   /// The first value of a field; `name` in lower case.
@@ -40,7 +40,7 @@ public struct RequestHead: Equatable, Sendable {
   }
 }
 
-/// Why a request is not served, as the status to answer with and a sentence for the author of the client.
+/// Why a request is refused, as the status to answer with and a sentence for the client's author.
 public struct RequestRefusal: Error, Equatable, Sendable {
   public var status: Int
   public var reason: String
