@@ -1,4 +1,5 @@
-/// What a login token says (RFC 7519; docs/reference/protocol.md, Session): the user (`sub`), the device (`dev`), the audience (`aud`), the expiry.
+/// The claims of a login token (RFC 7519; docs/reference/protocol.md, Session): user (`sub`), device (`dev`), audience (`aud`),
+/// expiry.
 public struct Claims: Hashable, Sendable {
   /// The user's id.
   public var sub: String
@@ -10,7 +11,7 @@ public struct Claims: Hashable, Sendable {
   public var nbf: Int64?
   /// Accounts of the device; absent means `default`.
   public var acct: [String]?
-  /// The claim `trunkline`, with the token's `iat`; a failure where it is not what it must be. Nil: the token grants nothing.
+  /// The claim `trunkline`, with the token's `iat`; a failure if it is invalid. Nil: the token grants nothing.
   public var grant: Result<TokenGrant, TokenGrant.Fault>?
 
   public init(
