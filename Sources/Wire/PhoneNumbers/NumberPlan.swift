@@ -1,16 +1,16 @@
-/// How numbers are dialled in a region: what `country` of trunks and users names.
+/// How numbers are dialled in a region: the value of `country` of trunks and users.
 ///
 ///     NumberPlan(country: "DE")         // by ISO 3166-1
-///     NumberPlan(country: "49")         // the same: by calling code, of several regions the main one
+///     NumberPlan(country: "49")         // the same, by calling code: the main one of several regions
 ///     NumberPlan(country: "1")?.region  // "US"
 ///
 /// A value of a few words; read from any thread.
 public struct NumberPlan: Sendable, Equatable {
-  /// Of `PlanTable.shared`.
+  /// Index in `PlanTable.shared`.
   let index: Int
-  /// What is dialled in place of `+`, if the operator says it; empty: nothing is. Nil: as in the region.
+  /// The prefix dialled instead of `+`, if the operator configured it; empty: none. Nil: the region's.
   public var international: String?
-  /// What is dialled before a national number, if the operator says it; empty: nothing is. Nil: as in the region.
+  /// The prefix dialled before a national number, if the operator configured it; empty: none. Nil: the region's.
   public var national: String?
 
   /// Two letters, or a calling code without `+`. Nil: there is no such region.
@@ -25,7 +25,7 @@ public struct NumberPlan: Sendable, Equatable {
     }
   }
 
-  /// Of a number with `+`, by its calling code. Nil for anything else.
+  /// The plan of a number with `+`, by its calling code. Nil for anything else.
   public init?(of number: String) {
     let digits = number.utf8.dropFirst().prefix(3).map { $0 &- 48 }
     guard number.hasPrefix("+"), digits.allSatisfy({ $0 < 10 }), let found = PlanTable.shared?.code(of: digits) else {
@@ -44,7 +44,7 @@ public struct NumberPlan: Sendable, Equatable {
     return table.regions(sharing: main).map { table.regions[$0].name }
   }
 
-  /// Exactly such a number of the region.
+  /// Whether the number is exactly an emergency number of the region.
   public func isEmergency(_ number: String) -> Bool {
     let digits = number.utf8.map { $0 &- 48 }
     return digits.count <= Limits.shortDigits && digits.allSatisfy { $0 < 10 } && isEmergency(digits)
@@ -53,7 +53,7 @@ public struct NumberPlan: Sendable, Equatable {
     PlanTable.shared?.marks(short: digits, index).contains(.emergency) ?? false
   }
 
-  /// What follows the international prefix in digits; nil: they do not begin with it.
+  /// The digits after the international prefix; nil: the text does not begin with it.
   public func withoutInternational(_ text: some StringProtocol) -> String? {
     let digits = text.utf8.map { $0 &- 48 }
     guard digits.allSatisfy({ $0 < 10 }), let length = internationalPrefix(of: digits[...]), length < digits.count else {
@@ -62,13 +62,13 @@ public struct NumberPlan: Sendable, Equatable {
     return String(text.dropFirst(length))
   }
 
-  /// The national number behind the national prefix; nil: the text does not begin with it.
+  /// The national number after the national prefix; nil: the text does not begin with it.
   public func withoutNational(_ text: some StringProtocol) -> String? {
     guard let prefix = national ?? usualNational, !prefix.isEmpty, text.hasPrefix(prefix) else { return nil }
     return String(text.dropFirst(prefix.count))
   }
 
-  /// A number of a trunk as E.164; what is none, is short or can never ring stays as it is.
+  /// Converts a trunk's number to E.164; a text that is not a number, is a short number or can never ring stays unchanged.
   public func received(_ number: String) -> String {
     guard number.utf8.allSatisfy({ (48...57).contains($0) || $0 == 43 }),
       let read = try? DialledNumber(number, in: self), read.kind == .international
@@ -83,7 +83,7 @@ public struct NumberPlan: Sendable, Equatable {
 
   private var row: PlanTable.Region? { PlanTable.shared?.regions[index] }
 
-  /// How many digits the international prefix has that a number begins with. A zero behind it is none of a country code.
+  /// Length of the international prefix of a number. Nil if there is none, or if a zero follows, which begins no country code.
   func internationalPrefix(of digits: ArraySlice<UInt8>) -> Int? {
     if let international {
       return !international.isEmpty && digits.starts(with: international.utf8.map { $0 &- 48 }) ? international.utf8.count : nil
@@ -92,7 +92,7 @@ public struct NumberPlan: Sendable, Equatable {
     return digits.dropFirst(match.end).first == 0 ? nil : match.end
   }
 
-  /// Whether some calling code begins like `+49…`, or the other way round.
+  /// Whether a calling code begins with the text (`+49…`), or the text with a calling code.
   public static func mayBegin(_ prefix: String) -> Bool {
     let digits = prefix.utf8.dropFirst().map { $0 &- 48 }
     guard prefix.hasPrefix("+"), digits.allSatisfy({ $0 < 10 }), let table = PlanTable.shared else { return false }
@@ -101,6 +101,6 @@ public struct NumberPlan: Sendable, Equatable {
     return table.regions.contains { String($0.code).hasPrefix(text) }
   }
 
-  /// Of this version of PyPI's phonenumbers; empty: the table is damaged.
+  /// Version of PyPI's phonenumbers that the table was made from; empty: the table is damaged.
   public static var version: String { PlanTable.shared?.version ?? "" }
 }
