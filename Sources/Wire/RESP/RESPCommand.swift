@@ -1,13 +1,14 @@
-/// A command of the Redis protocol (RESP2): its name and arguments, any bytes. Adding an argument copies it once; writing is a copy.
+/// A command of the Redis protocol (RESP2): its name and arguments, any bytes. Adding an argument copies it once; writing is a
+/// copy.
 ///
 ///     var command = RESPCommand("HSET", key, field)
 ///     command.add(value)                       // [UInt8]
 ///     command.write(to: &unsent)               // *4\r\n$4\r\nHSET\r\n…
 ///
-/// The bytes are those of hiredis' `redisFormatCommandArgv` (RESPCommandTests compares), which wants an array of C pointers for what is one
-/// loop here.
+/// The bytes equal those of hiredis' `redisFormatCommandArgv` (RESPCommandTests compares them), which needs an array of C
+/// pointers where this needs one loop.
 public struct RESPCommand: Hashable, Sendable {
-  /// With its name.
+  /// Number of arguments, including the name.
   public private(set) var arguments = 0
   /// `\r\n$length\r\nargument` of each: the line end of one is added with the head of the next.
   private var body: [UInt8] = []
@@ -29,7 +30,7 @@ public struct RESPCommand: Hashable, Sendable {
   /// The size of what `write` appends, within 24 bytes.
   public var byteCount: Int { body.count + 24 }
 
-  /// Appends the command to what is to be sent.
+  /// Appends the command to the octets to be sent.
   public func write(to unsent: inout [UInt8]) {
     Self.withHead("*", arguments) { head in
       unsent.append(contentsOf: UnsafeBufferPointer(rebasing: head.dropFirst(2).dropLast(2)))

@@ -1,23 +1,23 @@
 import CHiredis
 
-/// Bytes of a server → values, by hiredis' reader. The stream may be cut anywhere. Not for several threads at once.
+/// Parses a server's bytes to values, by hiredis' reader. The stream may be split anywhere. One thread at a time.
 ///
 ///     let reader = RESPReader(Limits.reply)
 ///     try reader.append(bytes)
 ///     while let value = try reader.next() { … }
 ///
-/// Bounds are checked before anything is allocated for what a length promises: values are appended to one list as they come, so
-/// `*1000000000` costs nothing, and no more than `Bounds.bytes` are kept of a value that is not whole. After an error the stream is over:
+/// Bounds are checked before memory is allocated for a stated length: values are appended to one list as they arrive, so
+/// `*1000000000` costs nothing, and no more than `Bounds.bytes` are kept of an incomplete value. After an error the stream ends:
 /// every further call throws it again.
 ///
-/// `unsafe`: hiredis' C structures are touched in this file only. `tape` lives as long as the reader, which is what `privdata` points to; it is
-/// reached through its pointer alone, by `append` and `next` and by the callbacks within them.
+/// `unsafe`: hiredis' C structures are used in this file only. `tape` lives as long as the reader, and `privdata` points to it;
+/// it is accessed through its pointer only, by `append` and `next` and by the callbacks within them.
 public final class RESPReader {
   public struct Bounds: Hashable, Sendable {
     public var depth: Int
     /// Values in one reply, arrays included.
     public var elements: Int
-    /// Of one reply, and of what waits for its end.
+    /// Limit of bytes in one reply, and of received bytes that wait for its end.
     public var bytes: Int
     public init(depth: Int, elements: Int, bytes: Int) { (self.depth, self.elements, self.bytes) = (depth, elements, bytes) }
   }
@@ -27,7 +27,7 @@ public final class RESPReader {
   private let tape: UnsafeMutablePointer<Tape>
   private var failure: RESPFailure?
 
-  /// Nil: no memory.
+  /// Nil: out of memory.
   public init?(_ bounds: Bounds = Limits.reply) {
     tape = .allocate(capacity: 1)
     tape.initialize(to: Tape(bounds))
@@ -50,7 +50,7 @@ public final class RESPReader {
     tape.deallocate()
   }
 
-  /// Takes what was read. Call `next` until it is nil before the next `append`.
+  /// Adds received bytes. Call `next` until it is nil before the next `append`.
   public func append(_ bytes: UnsafeRawBufferPointer) throws(RESPFailure) {
     if let failure { throw failure }
     guard !bytes.isEmpty else { return }
@@ -59,7 +59,7 @@ public final class RESPReader {
     }
   }
 
-  /// The next whole value; nil: more bytes are needed.
+  /// The next complete value; nil: more bytes are needed.
   public func next() throws(RESPFailure) -> RESPValue? {
     if let failure { throw failure }
     var reply: UnsafeMutableRawPointer?
@@ -87,7 +87,7 @@ public final class RESPReader {
 private struct Tape {
   struct Node {
     var value: RESPValue
-    /// How many elements follow; nil: no array.
+    /// How many elements follow; nil: not an array.
     var count: Int?
   }
 
@@ -102,7 +102,7 @@ private struct Tape {
     self.bounds = RESPReader.Bounds(depth: depth, elements: bounds.elements, bytes: bounds.bytes)
   }
 
-  /// False: hiredis ends the stream.
+  /// False makes hiredis end the stream.
   mutating func add(_ value: RESPValue, count: Int? = nil) -> Bool {
     guard nodes.count < bounds.elements else { return refuse(.tooManyElements(limit: bounds.elements)) }
     nodes.append(Node(value: value, count: count))
@@ -152,7 +152,7 @@ private struct Tape {
   }
 }
 
-/// What hiredis calls. Each returns any pointer that is not nil: the values are on the tape.
+/// Callbacks of hiredis. Each returns any pointer that is not nil: the values are on the tape.
 extension Tape {
   private static var done: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
 

@@ -1,8 +1,8 @@
-/// What a server answered (RESP2), or told on a channel.
+/// A server's answer (RESP2), or its message on a channel.
 public enum RESPValue: Hashable, Sendable {
   /// `+OK`
   case status(String)
-  /// The server said no; at most 128 bytes of what it said.
+  /// The server refused; at most 128 bytes of its text.
   case error(String)
   case integer(Int64)
   case bytes([UInt8])
@@ -11,9 +11,9 @@ public enum RESPValue: Hashable, Sendable {
 
   /// The elements of an array; nil for anything else.
   public var elements: [RESPValue]? { if case .array(let elements) = self { elements } else { nil } }
-  /// What a bulk string holds; nil for anything else.
+  /// The content of a bulk string; nil for anything else.
   public var content: [UInt8]? { if case .bytes(let bytes) = self { bytes } else { nil } }
-  /// A bulk string or a status as text; what is not UTF-8 is replaced.
+  /// A bulk string or a status as text; invalid UTF-8 is replaced.
   public var text: String? {
     switch self {
     case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
@@ -25,9 +25,9 @@ public enum RESPValue: Hashable, Sendable {
   public var isNull: Bool { self == .null }
 }
 
-/// Why a stream is no RESP, or more than we take. The stream ends there.
+/// Why a stream is not RESP, or exceeds our limits. The stream ends there.
 public enum RESPFailure: Error, Hashable, Sendable, CustomStringConvertible {
-  /// In hiredis' words.
+  /// With hiredis' text.
   case malformed(String)
   case tooDeep(limit: Int)
   case tooManyElements(limit: Int)
