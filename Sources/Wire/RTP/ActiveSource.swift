@@ -1,16 +1,16 @@
 public import Bytes
 
-/// Which of several sources (SSRCs) on one leg is heard. Two may send at once, such as a music server beside the telephone that it took the call from:
-/// only one of them is heard, whole, and the other one's packets are the caller's to count.
+/// Selects the one of several sources (SSRCs) on a leg that is played. Two may send at once, such as a music server beside the
+/// telephone that it took the call from: only one of them is played, complete, and the caller counts the other one's packets.
 ///
 /// | packet | condition | verdict |
 /// |---|---|---|
 /// | the first | – | `began` |
-/// | of the present source | – | `active` |
-/// | of another | signalling has released the present one less than a second ago | `began` |
-/// | of another | the present one has been silent for 100 ms | `began` |
-/// | of another, the third in a row | the present one is overdue by more than it was lately | `began` |
-/// | of another | else | `inactive` |
+/// | from the present source | – | `active` |
+/// | from another | signalling has released the present one less than a second ago | `began` |
+/// | from another | the present one has been silent for 100 ms | `began` |
+/// | from another, the third in a row | the present one is overdue by more than its recent gaps | `began` |
+/// | from another | else | `inactive` |
 ///
 /// A value of 64 octets; `admit` allocates nothing and takes some nanoseconds. One thread at a time.
 public struct ActiveSource: Sendable {
@@ -18,10 +18,10 @@ public struct ActiveSource: Sendable {
 
   public private(set) var current: SSRC?
   private var lastReceived = Instant.zero
-  /// The longest time between two of its packets lately, in nanoseconds.
+  /// The longest recent gap between two of its packets, in nanoseconds.
   private var longestGap: Int64 = 0
   private var rival: SSRC?
-  /// Packets of the rival since the last of the present source.
+  /// Consecutive packets of the rival since the last of the present source.
   private var run = 0
   private var releasedUntil = Instant.zero
   private static let silence: Int64 = 100_000_000
@@ -51,6 +51,6 @@ public struct ActiveSource: Sendable {
     return .began
   }
 
-  /// Signalling says that the media may change: the next other source is heard at once.
+  /// Signalling announced that the media may change: another source is accepted at once.
   public mutating func release(at now: Instant) { releasedUntil = now + .seconds(1) }
 }

@@ -1,10 +1,11 @@
-/// What an audio stream is coded in on one leg. Each case has its row in `CodecTable`; SDP, codecs, media, settings and client know
-/// of a codec only what stands there.
+/// The encoding of an audio stream on one leg. Each case has its row in `CodecTable`; SDP, codecs, media, settings and client
+/// know only that row of a codec.
 public enum AudioEncoding: UInt8, Sendable, CaseIterable {
   case opus, pcmu, pcma, g722, l16
 }
 
-/// The one table of codecs. A codec is a case above, a row here, and its coding in AudioCodecs (docs/design/codecs-and-concealment.md).
+/// The one table of codecs. A codec is a case above, a row here, and its coding in AudioCodecs
+/// (docs/design/codecs-and-concealment.md).
 public enum CodecTable {
   /// One row per case, in the order of the cases.
   public static let rows = checked([
@@ -15,9 +16,9 @@ public enum CodecTable {
       algorithmicDelayMilliseconds: 6.5, impairment: .opus, apps: .offered),
     CodecRow(.pcmu, name: "PCMU", payloadType: 0, silence: 0xff, isStateless: true, apps: .offered),
     CodecRow(.pcma, name: "PCMA", payloadType: 8, silence: 0xd5, isStateless: true, apps: .offered),
-    // The clock is 8000 by an old mistake (RFC 3551 §4.5.2).
+    // The clock is 8000 because of a mistake in RFC 1890 (RFC 3551 §4.5.2).
     CodecRow(.g722, name: "G722", payloadType: 9, samplingRateHz: 16_000, apps: .ofTrunk),
-    // RFC 3551 §4.5.11; its static types 10 and 11 are of 44.1 kHz.
+    // RFC 3551 §4.5.11; its static types 10 and 11 are for 44.1 kHz.
     CodecRow(.l16, name: "L16", payloadType: 97, octetsPerUnit: 2, silence: 0, isStateless: true, apps: .never),
   ])
 
@@ -27,7 +28,7 @@ public enum CodecTable {
     return rows.first { $0.name.lowercased() == name && $0.clockRateHz == clockRateHz && $0.channels == channels }?.encoding
   }
 
-  /// Why these cannot be the table's rows.
+  /// Checks the rows; throws the rule that they break.
   static func check(_ rows: [CodecRow]) throws(CodecTableError) {
     guard rows.map(\.encoding) == AudioEncoding.allCases else { throw .order }
     var used: Set<UInt8> = []
@@ -46,7 +47,7 @@ public enum CodecTable {
   }
 }
 
-/// A mistake in the rows of `CodecTable`: found by its test, and where it is read first.
+/// A mistake in the rows of `CodecTable`: found by its test, and at its first use.
 public enum CodecTableError: Error, Equatable, CustomStringConvertible {
   case order
   case payloadType(String, UInt8)
@@ -62,7 +63,7 @@ public enum CodecTableError: Error, Equatable, CustomStringConvertible {
   }
 }
 
-/// What is to be known of one codec.
+/// The properties of one codec.
 public struct CodecRow: Sendable, Equatable {
   /// Whether apps may be offered it.
   public enum Apps: Sendable { case offered, ofTrunk, never }
@@ -70,26 +71,26 @@ public struct CodecRow: Sendable, Equatable {
   public let encoding: AudioEncoding
   /// RTP payload format name, as `a=rtpmap` and the settings write it.
   public let name: String
-  /// The static one (RFC 3551 §6), or what we offer of the dynamic range.
+  /// The static one (RFC 3551 §6), or the dynamic one that we offer.
   public let payloadType: UInt8
   public let clockRateHz: UInt32
-  /// What it samples the sound with, where that is not the clock.
+  /// The rate at which it samples the sound, if it is not the clock's.
   public let samplingRateHz: UInt32
   /// As `a=rtpmap` writes it.
   public let channels: Int
-  /// Octets of one unit of the clock; 0 where the payload says how long it lasts, not its length.
+  /// Octets of one unit of the clock; 0 if the payload's content determines its duration, not its length.
   public let octetsPerUnit: Int
-  /// What `a=fmtp` says of us.
+  /// Our parameters in `a=fmtp`.
   public let formatParameters: [String]
-  /// Packet times the codec has frames for, rising.
+  /// Packet times that the codec has frames for, ascending.
   public let frameMilliseconds: [Int]
-  /// The octet that digital silence is made of, where there is one.
+  /// The octet that digital silence consists of, if there is one.
   public let silence: UInt8?
-  /// Each sample is coded by itself: a piece of a payload can be decoded without what was before.
+  /// Each sample is coded by itself: a piece of a payload can be decoded without the piece before.
   public let isStateless: Bool
-  /// Audio lost in one packet can come from the next (Opus in-band FEC).
+  /// Audio lost in one packet can be decoded from the next (Opus in-band FEC).
   public let carriesRepair: Bool
-  /// Of encoder and decoder, beyond the frame.
+  /// Delay of encoder and decoder, beyond the frame.
   public let algorithmicDelayMilliseconds: Double
   public let impairment: CodecImpairment
   public let apps: Apps
@@ -109,16 +110,16 @@ public struct CodecRow: Sendable, Equatable {
 
   public var isStatic: Bool { Limits.staticPayloadTypes.contains(payloadType) }
 
-  /// As in `a=rtpmap`, behind the payload type.
+  /// As in `a=rtpmap`, after the payload type.
   public var rtpmap: String { "\(name)/\(clockRateHz)" + (channels == 1 ? "" : "/\(channels)") }
 
-  /// Octets of a payload of this length; 0 where the payload says it.
+  /// Octets of a payload of this duration; 0 if its content determines it.
   public func octets(ofMilliseconds milliseconds: Int) -> Int { Int(clockRateHz) / 1000 * milliseconds * octetsPerUnit }
 
   /// The frame lengths whose payload fits into a datagram.
   public var packetTimes: [Int] { frameMilliseconds.filter { octets(ofMilliseconds: $0) <= Limits.payloadLength } }
 
-  /// The longest packet that is no longer than asked for, else the shortest there is.
+  /// The longest packet time up to the limit, else the shortest one.
   public func packetTime(atMost milliseconds: Int) -> Int {
     let times = packetTimes
     return times.last { $0 <= milliseconds } ?? times.first ?? 20
@@ -129,20 +130,20 @@ extension AudioEncoding {
   public var row: CodecRow { CodecTable.rows[Int(rawValue)] }
   /// The encoding name of the RTP payload format registry.
   public var name: String { row.name }
-  /// Of the RTP timestamp.
+  /// The clock of the RTP timestamp.
   public var clockRateHz: UInt32 { row.clockRateHz }
 
-  /// By the name that the settings write; nil for one without a row.
+  /// By the name used in the settings; nil for one without a row.
   public init?(named name: String) {
     guard let row = CodecTable.rows.first(where: { $0.name.lowercased() == name.lowercased() }) else { return nil }
     self = row.encoding
   }
 
-  /// What apps are offered, in our order of preference.
+  /// Codecs offered to apps, in our order of preference.
   public static var ofApps: [AudioEncoding] { CodecTable.rows.filter { $0.apps == .offered }.map(\.encoding) }
 }
 
-/// How long a codec's payloads last by their octets: what the path of packets needs of the row, read at set-up.
+/// The duration of a codec's payloads by their octets: the part of the row that the packet path needs, read at set-up.
 public struct PayloadLength: Sendable {
   private let octetsPerUnit: Int32
   private let unitsPerFrame: UInt32
@@ -155,7 +156,7 @@ public struct PayloadLength: Sendable {
     millisecondsPerOctet = row.octetsPerUnit == 0 ? 0 : 1000 / Double(row.octetsPerUnit) / Double(row.clockRateHz)
   }
 
-  /// RTP clock units; those of 20 ms where the payload would have to be read. HOT
+  /// RTP clock units; those of 20 ms if the payload would have to be parsed. HOT
   @inline(__always) public func units(ofOctets count: Int) -> UInt32 {
     if octetsPerUnit == 1 { return UInt32(truncatingIfNeeded: count) }
     return octetsPerUnit == 0 ? unitsPerFrame : UInt32(truncatingIfNeeded: count) / UInt32(bitPattern: octetsPerUnit)

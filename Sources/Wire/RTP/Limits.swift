@@ -1,4 +1,4 @@
-/// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits of this module: every bound on a queue, table or message.
 public enum Limits {
   /// Octets of an RTP fixed header (RFC 3550 §5.1).
   public static let fixedHeaderLength = 12
@@ -6,7 +6,7 @@ public enum Limits {
   public static let contributingSources = 15
   /// A larger datagram is refused unread: an Ethernet payload.
   public static let datagramLength = 1500
-  /// Octets of a payload that fits into one with IPv6, UDP and RTP headers and the longest SRTP tag.
+  /// Octets of a payload that fits into such a datagram with IPv6, UDP and RTP headers and the longest SRTP tag.
   static let payloadLength = datagramLength - 40 - 8 - fixedHeaderLength - 16
   /// Payload types of RFC 3551 §6 and those that descriptions assign. 35 to 95 are reserved, 64 to 95 are RTCP's (RFC 5761 §4).
   static let staticPayloadTypes: ClosedRange<UInt8> = 0...34

@@ -1,6 +1,6 @@
 import Bytes
 
-/// What a received packet means to its source's statistics.
+/// The effect of a received packet on its source's statistics.
 public enum ReceptionVerdict: Sendable, Equatable {
   /// In the expected range: newer, or reordered within `Limits.misorder`.
   case accepted
@@ -27,13 +27,13 @@ public struct ReceiverStatistics: Sendable {
   /// How often the source changed or jumped.
   public private(set) var restarts: UInt64 = 0
 
-  /// How losses are spread.
+  /// The distribution of losses.
   public private(set) var pattern = LossPattern()
 
   private var maximum = SequenceNumber(raw: 0)
   private var cycles: UInt32 = 0
   private var base: UInt32 = 0
-  /// The next number after an out-of-range one; beyond 16 bits when none is awaited.
+  /// The next number after an out-of-range one; beyond 16 bits when none is expected.
   private var badNext: UInt32 = 0x1_0000
   private var probation = 0
   private var receivedOfSource: Int64 = 0
@@ -47,7 +47,7 @@ public struct ReceiverStatistics: Sendable {
   /// - Parameter clockRateHz: of the payload: 8000 for G.711, 48000 for Opus.
   public init(clockRateHz: UInt32) { self.clockRateHz = max(1, clockRateHz) }
 
-  /// From now on timestamps are of another clock: another codec of the same stream. Counts continue.
+  /// Changes the clock of the timestamps: another codec of the same stream. Counts continue.
   public mutating func setClock(rateHz: UInt32) {
     guard rateHz != clockRateHz else { return }
     jitterScaled = UInt32(truncatingIfNeeded: UInt64(jitterScaled) * UInt64(max(1, rateHz)) / UInt64(clockRateHz))
@@ -78,10 +78,10 @@ public struct ReceiverStatistics: Sendable {
     return verdict
   }
 
-  /// Counts a packet of another source, which says nothing of this one's numbers.
+  /// Counts a packet of another source, which has other numbers.
   public mutating func receivedBeside() { received &+= 1 }
 
-  /// The packet of this number came, but too late to be played.
+  /// Registers that the packet of this number arrived too late to be played.
   public mutating func discarded(_ sequence: SequenceNumber) { pattern.discarded(sequence) }
 
   /// RFC 3550 A.1 `update_seq`.
@@ -148,13 +148,13 @@ public struct ReceiverStatistics: Sendable {
   public var highestSequence: UInt32 { cycles &+ UInt32(maximum.raw) }
   private var expectedOfSource: Int64 { source == nil ? 0 : Int64(highestSequence) &- Int64(base) &+ 1 }
   private var lostOfSource: Int64 { source == nil ? 0 : max(0, expectedOfSource &- receivedOfSource) }
-  /// Packets that never came, all sources; late ones count as received.
+  /// Packets that never arrived, all sources; late ones count as received.
   public var lost: UInt64 { UInt64(max(0, lostBefore &+ lostOfSource)) }
   /// Interarrival jitter in clock units.
   public var jitter: UInt32 { jitterScaled >> 4 }
   public var jitterMilliseconds: Double { Double(jitterScaled) / 16 * 1000 / Double(clockRateHz) }
 
-  /// Remembers an SR of the source for LSR and DLSR.
+  /// Stores an SR of the source for LSR and DLSR.
   public mutating func senderReportReceived(_ ntp: NTPTimestamp, from sender: SSRC, at now: Instant) {
     guard sender == source else { return }
     lastReport = (ntp.middle, now)
@@ -181,7 +181,7 @@ public struct ReceiverStatistics: Sendable {
 }
 
 extension Instant {
-  /// This instant on an RTP clock, modulo 2³²; only differences mean something.
+  /// This instant on an RTP clock, modulo 2³²; only differences are meaningful.
   @inlinable public func units(ofClock rateHz: UInt32) -> UInt32 {
     let seconds = nanoseconds / 1_000_000_000
     let rest = nanoseconds % 1_000_000_000
