@@ -1,7 +1,7 @@
 import Bytes
 public import RTP
 
-/// An app leg's audio as offer and answer settled it: what the other side is and wants.
+/// The agreed audio of an app leg: the peer's properties and preferences.
 public struct AppMedia: Hashable, Sendable {
   public var credentials: ICECredentials
   public var fingerprint: FingerprintAttribute
@@ -16,17 +16,17 @@ public struct AppMedia: Hashable, Sendable {
   /// telephone-event at 48000 and at 8000 Hz (RFC 4733), if both sides have it.
   public var telephoneEvent48: UInt8?
   public var telephoneEvent8: UInt8?
-  /// What the peer wants to receive.
+  /// The packet time that the peer wants to receive.
   public var packetTimeMilliseconds: Int
-  /// Ours.
+  /// Our direction.
   public var direction: MediaDirection
   /// The section's identification tag, to which `ice.cand` refers.
   public var mid: String?
-  /// The peer's wishes for Opus; defaults if it has none or the codec is another.
+  /// The peer's parameters for Opus; defaults if it has none or the codec is another.
   public var opus: OpusParameters
 }
 
-/// Our half of an app leg, as both sides of it write it.
+/// Our half of an app leg, as both kinds of endpoint describe it.
 public struct SecureEndpoint: Hashable, Sendable {
   public var ufrag: String
   public var password: String
@@ -34,11 +34,11 @@ public struct SecureEndpoint: Hashable, Sendable {
   /// Host candidates, the best first.
   public var candidates: [SocketAddress]
   public var ssrc: UInt32
-  /// RTCP's canonical name, the same for all streams of this side.
+  /// RTCP's canonical name, the same for all our streams.
   public var cname: String
   /// In our order of preference.
   public var codecs: [AudioEncoding]
-  /// What `a=fmtp` says of Opus; nothing leaves the peer free.
+  /// Our parameters in `a=fmtp` of Opus; without any the peer is free.
   public var opus: OpusLimits
 
   public init(

@@ -1,11 +1,12 @@
 import Bytes
 import RTP
 
-/// Offer and answer of an app leg, one audio section (docs/reference/protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
-/// server, or client where the app answers `passive`; the app's (for our own phone) full ICE and DTLS client.
+/// Offer and answer of an app leg, one audio section (docs/reference/protocol.md, "Media on the app leg"). The gateway is
+/// ICE-lite and DTLS server, or client if the app answers `passive`; the app (for our own phone) has full ICE and is the DTLS
+/// client.
 ///
 /// A value per device and call. For an ICE restart set `endpoint` with the new ufrag and password, then answer the client's new
-/// offer. A failed call leaves it as it was.
+/// offer. A failed call leaves the value unchanged.
 ///
 ///     var leg = AppNegotiation(.gateway, endpoint: endpoint, sessionID: random.next())
 ///     offer.sdp = leg.makeOffer()                                // call.offer
@@ -20,9 +21,9 @@ public struct AppNegotiation: Sendable {
   public enum Side: Sendable { case gateway, app }
 
   private let side: Side
-  /// Set again for an ICE restart.
+  /// Replaced for an ICE restart.
   public var endpoint: SecureEndpoint
-  /// What the last completed exchange agreed.
+  /// The result of the last completed exchange.
   public private(set) var agreed: AppMedia?
   private var history: DescriptionHistory
   private var hasOffered = false
@@ -38,13 +39,13 @@ public struct AppNegotiation: Sendable {
     SecureAudioReader(peerRoles: peerRoles, acceptsLite: !isLite, codecs: endpoint.codecs)
   }
 
-  /// The side that restarts ICE keeps the association with its roles where the choice is ours (RFC 8842 §5.3).
+  /// In an ICE restart the association keeps its roles if the choice is ours (RFC 8842 §5.3).
   private var peerRoles: [SetupRole] {
     if !isLite { return [.passive] }
     return agreed?.setup == .passive ? [.passive, .active] : [.active, .passive]
   }
 
-  /// Our offer: `a=setup:actpass` as RFC 5763 §5 asks of an offerer, all codecs, mid `0`.
+  /// Our offer: `a=setup:actpass` as RFC 5763 §5 requires of an offerer, all codecs, mid `0`.
   public mutating func makeOffer() -> String {
     hasOffered = true
     let writer = SecureAudioWriter(
@@ -54,7 +55,7 @@ public struct AppNegotiation: Sendable {
     return history.write(writer.description([writer.section()], bundled: true, sessionID: history.sessionID))
   }
 
-  /// Takes the peer's answer to our offer. An app that is unusable by its answer gets `err{codec}`.
+  /// Applies the peer's answer to our offer. An app whose answer is unusable gets `err{codec}`.
   public mutating func apply(answer text: String) throws(NegotiationError) -> AppMedia {
     guard hasOffered else { throw .noOffer }
     let media = try reader.read(.answer, SessionDescription.read(text), at: 0)
@@ -62,8 +63,8 @@ public struct AppNegotiation: Sendable {
     return media
   }
 
-  /// Answers the peer's offer with one codec: its first that we have. Other sections are refused at their index, header extensions
-  /// and feedback are not taken up.
+  /// Answers the peer's offer with one codec: its first that we support. Other sections are refused at their position; header
+  /// extensions and feedback are not accepted.
   public mutating func answer(to text: String) throws(NegotiationError) -> (sdp: String, media: AppMedia) {
     try answer(to: .read(text))
   }
@@ -82,8 +83,8 @@ public struct AppNegotiation: Sendable {
 }
 
 extension SecureAudioWriter {
-  /// The section at its index among the refused others; the bundle names it if the offer's bundle did (RFC 9143 §7.3).
-  /// Refused sections repeat the transport: nothing asks for that, but aiortc takes no description with a section without it.
+  /// The section at its position among the refused others; the bundle names it if the offer's bundle did (RFC 9143 §7.3). Refused
+  /// sections repeat the transport: no RFC requires that, but aiortc rejects a description with a section without it.
   func answer(to offer: SessionDescription, at index: Int, _ sessionID: UInt64) -> SessionDescription {
     let transport = [
       Attribute("ice-ufrag", endpoint.ufrag), Attribute("ice-pwd", endpoint.password),

@@ -29,7 +29,7 @@ public struct AudioFormat: Hashable, Sendable {
 }
 
 extension MediaDescription {
-  /// The section's RTP formats in its order of preference. What is no payload type, or described by nothing, is left out.
+  /// The section's RTP formats in its order of preference. Invalid payload types, and those without a description, are omitted.
   public var audioFormats: [AudioFormat] {
     var maps: [UInt8: Substring] = [:]
     for value in attributes.values("rtpmap") {
@@ -52,7 +52,7 @@ extension MediaDescription {
       let channels: Int? = parts.count == 3 ? number(parts[2]) : 1
       guard let channels else { return nil }
       let encoding = parts[0].lowercased()
-      // A static type has its clock by RFC 3551 §6. Some claim G722/16000: those are its samples, the clock is 8000 (§4.5.2).
+      // A static type has its clock by RFC 3551 §6. Some peers state G722/16000, the sampling rate: the clock is 8000 (§4.5.2).
       let fixed = CodecTable.rows.first { $0.isStatic && $0.payloadType == payloadType && $0.name.lowercased() == encoding }
       let clock = fixed?.clockRateHz ?? claimed
       return AudioFormat(
@@ -61,7 +61,7 @@ extension MediaDescription {
     }
   }
 
-  /// RFC 3551 §6, as far as telephone systems leave the rtpmap out: our codecs, and what else they name.
+  /// RFC 3551 §6, as far as telephone systems omit the rtpmap: our codecs, and others that they name.
   private static let staticTypes: [UInt8: Substring] = {
     var types: [UInt8: Substring] = [3: "GSM/8000", 4: "G723/8000", 13: "CN/8000", 15: "G728/8000", 18: "G729/8000"]
     for row in CodecTable.rows { if row.isStatic { types[row.payloadType] = row.rtpmap[...] } }
@@ -71,7 +71,7 @@ extension MediaDescription {
   /// The packet time the author wants to receive: `ptime` within `maxptime`, rounded down to 10 ms; 20 if absent or unusable.
   public var packetTimeMilliseconds: Int {
     func milliseconds(_ name: String) -> Int? {
-      // "20.0" is written by some; the part after the point does not matter
+      // some peers write "20.0"; the part after the point does not matter
       attributes.value(name).flatMap { trimmed($0[...]).split(separator: ".").first.flatMap { number($0, as: Int.self) } }
     }
     var value = milliseconds("ptime") ?? 20
@@ -82,7 +82,7 @@ extension MediaDescription {
 }
 
 extension MediaDescription {
-  /// `a=rtcp:port [IN IP4|IP6 address]` (RFC 3605 §2.1), the address from `ip` if it names none; nil without it or with nonsense.
+  /// `a=rtcp:port [IN IP4|IP6 address]` (RFC 3605 §2.1), with the address `ip` if it names none; nil if absent or invalid.
   func controlAddress(beside ip: IPAddress) -> SocketAddress? {
     guard let parts = attributes.value("rtcp")?.split(separator: " "), let first = parts.first, let port: UInt16 = number(first),
       port > 0
@@ -107,7 +107,7 @@ extension [Attribute] {
   }
 }
 
-/// Without spaces and tabs at both ends.
+/// Removes spaces and tabs at both ends.
 func trimmed(_ text: Substring) -> Substring {
   var text = text
   while let first = text.utf8.first, first == 32 || first == 9 { text = text.dropFirst() }

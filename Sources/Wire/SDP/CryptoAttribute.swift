@@ -1,6 +1,6 @@
 public import Bytes
 
-/// The crypto-suites of RFC 4568 §6.2 and RFC 7714 §14.2 that we have, by their names in SDP.
+/// The supported crypto-suites of RFC 4568 §6.2 and RFC 7714 §14.2, by their names in SDP.
 public enum CryptoSuite: String, Hashable, Sendable, CaseIterable {
   case aes128CM_HMAC_SHA1_80 = "AES_CM_128_HMAC_SHA1_80"
   case aes128CM_HMAC_SHA1_32 = "AES_CM_128_HMAC_SHA1_32"
@@ -10,13 +10,13 @@ public enum CryptoSuite: String, Hashable, Sendable, CaseIterable {
   public var keyBytes: Int { self == .aeadAES256GCM ? 32 : 16 }
   public var saltBytes: Int { self == .aeadAES128GCM || self == .aeadAES256GCM ? 12 : 14 }
 
-  /// What we offer, the most wanted first. The 32-bit tag is last: for those who have nothing else.
+  /// The suites that we offer, by preference. The 32-bit tag is last: for peers that support no other.
   static let offered: [CryptoSuite] = [.aeadAES128GCM, .aeadAES256GCM, .aes128CM_HMAC_SHA1_80, .aes128CM_HMAC_SHA1_32]
 }
 
-/// One master key and salt, and what its packets carry besides. Prints as a mask.
+/// One master key and salt, and the length of its packets' key identifier. Prints as a mask.
 public struct MediaKey: Hashable, Sendable {
-  /// Key and salt, one behind the other, as long as the suite wants.
+  /// Key and salt, concatenated, with the suite's length.
   public let bytes: Redacted<[UInt8]>
   /// Bytes of the master key identifier in each packet of its sender (RFC 3711 §3.1); mostly 0.
   public let identifierBytes: Int
@@ -28,9 +28,9 @@ public struct MediaKey: Hashable, Sendable {
 
 /// `a=crypto` (RFC 4568 §9.1): a tag, a suite and one key in line.
 ///
-/// A line is usable or it is not; the next one is looked at then. Not usable are other suites, keys of a wrong length, several keys
-/// in one line, and session parameters that change what packets look like (`KDR`, `UNENCRYPTED_SRTP`, `UNENCRYPTED_SRTCP`,
-/// `UNAUTHENTICATED_SRTP`, `FEC_ORDER`, `FEC_KEY`) or that are unknown. `WSH` is a hint, and `-…` may be ignored (§6.3.7).
+/// An unusable line is skipped. Unusable are other suites, keys of a wrong length, several keys in one line, and session
+/// parameters that change the packet format (`KDR`, `UNENCRYPTED_SRTP`, `UNENCRYPTED_SRTCP`, `UNAUTHENTICATED_SRTP`, `FEC_ORDER`,
+/// `FEC_KEY`) or that are unknown. `WSH` is a hint, and `-…` may be ignored (§6.3.7).
 public struct CryptoAttribute: Hashable, Sendable {
   public var tag: Int
   public var suite: CryptoSuite
@@ -38,7 +38,7 @@ public struct CryptoAttribute: Hashable, Sendable {
 
   public init(tag: Int, suite: CryptoSuite, key: MediaKey) { (self.tag, self.suite, self.key) = (tag, suite, key) }
 
-  /// Reads the attribute's value; nil for a line that can not be used.
+  /// Reads the attribute's value; nil for an unusable line.
   public init?(_ value: String) {
     guard value.utf8.count <= Limits.cryptoLineBytes else { return nil }
     let parts = value.split(whereSeparator: { $0 == " " || $0 == "\t" })
@@ -49,7 +49,7 @@ public struct CryptoAttribute: Hashable, Sendable {
     self.init(tag: tag, suite: suite, key: key)
   }
 
-  /// `inline:BASE64["|"lifetime]["|"mki:length]`. A lifetime is taken: 2^48 packets outlast every call.
+  /// `inline:BASE64["|"lifetime]["|"mki:length]`. A lifetime is accepted and ignored: 2^48 packets outlast every call.
   private static func key(_ text: Substring, _ suite: CryptoSuite) -> MediaKey? {
     guard text.utf8.count > 7, text.prefix(7).lowercased() == "inline:", !text.contains(";") else { return nil }
     let parts = text.dropFirst(7).split(separator: "|", omittingEmptySubsequences: false)
@@ -81,7 +81,7 @@ public struct CryptoAttribute: Hashable, Sendable {
 }
 
 extension MediaDescription {
-  /// The lines that can be used, in their order; a tag counts once (RFC 4568 §4.1).
+  /// The usable lines, in order; a tag counts once (RFC 4568 §4.1).
   var cryptoAttributes: [CryptoAttribute] {
     var seen: Set<Int> = []
     let lines = attributes.values("crypto").prefix(Limits.cryptoLines).compactMap(CryptoAttribute.init)
@@ -102,7 +102,7 @@ func base64Text(_ bytes: [UInt8]) -> String {
   return String(decoding: out, as: UTF8.self)
 }
 
-/// RFC 4648 §4; the padding may be left out, as some phones do. nil for other characters or an impossible length.
+/// RFC 4648 §4; the padding may be missing, as from some phones. nil for other characters or an impossible length.
 func base64Bytes(_ text: Substring) -> [UInt8]? {
   var letters = Array(text.utf8)
   while letters.last == UInt8(ascii: "="), letters.count > text.utf8.count - 2 { letters.removeLast() }

@@ -1,6 +1,6 @@
-/// Why a text is not a session description. Never caused by what it says, only by how it is written.
+/// Why a text is not a session description. Caused by its syntax only, never by its content.
 public struct DescriptionError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Counted from 1; 0 when the whole is meant.
+  /// Counted from 1; 0 if the error concerns the whole text.
   public let line: Int
   /// The rule that was broken, such as `RFC 8866 §5.14: m=`.
   public let rule: String
@@ -12,25 +12,25 @@ public struct DescriptionError: Error, Hashable, Sendable, CustomStringConvertib
 /// Why an offer or answer cannot be used.
 public enum NegotiationError: Error, Hashable, Sendable, CustomStringConvertible {
   case malformed(DescriptionError)
-  /// No audio section, or none that is switched on.
+  /// No audio section, or none that is enabled.
   case noAudio
   /// The peer's answer refused our audio section.
   case audioRefused
   case noCommonCodec
-  /// The audio section's transport is not one this leg takes: plain RTP toward an app, SRTP on a trunk.
+  /// This leg does not accept the audio section's transport: plain RTP toward an app, SRTP on a trunk.
   case transportProfile(String)
   /// Plain audio on a trunk that requires SRTP.
   case notProtected
   /// SRTP is required, and the signalling is not over TLS.
   case keysNeedTLS
-  /// SRTP without a key that can be used: another suite, several keys, session parameters that we refuse.
+  /// SRTP without a usable key: another suite, several keys, session parameters that we refuse.
   case noUsableKey
   /// SDES keys instead of a DTLS fingerprint (RFC 4568).
   case keysInDescription
   case noFingerprint
   /// Only hash functions that are no longer safe, or a hash of the wrong length.
   case unusableFingerprint(String)
-  /// The peer wants the DTLS role that we have.
+  /// The peer requires the DTLS role that we have.
   case setupRole(String)
   /// Both agents are ICE-lite: neither would send checks.
   case iceLite
@@ -38,10 +38,10 @@ public enum NegotiationError: Error, Hashable, Sendable, CustomStringConvertible
   case noRTCPMultiplexing
   /// A host name, a multicast address, or another address family than ours.
   case unusableAddress(String)
-  /// An answer without an offer of ours.
+  /// An answer, but we sent no offer.
   case noOffer
 
-  /// What a SIP peer is told: 400 for what is not SDP, else 488 (RFC 3261 §21.4.26).
+  /// The SIP status for the peer: 400 for a text that is not SDP, else 488 (RFC 3261 §21.4.26).
   public var sipStatus: Int { if case .malformed = self { 400 } else { 488 } }
 
   public var description: String {

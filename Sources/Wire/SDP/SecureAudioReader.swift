@@ -1,18 +1,18 @@
 import Bytes
 import RTP
 
-/// Reads the audio section of an app leg's description (docs/reference/protocol.md, "Media on the app leg") and refuses what is not safe.
-/// The gateway and the phone differ in two points only.
+/// Reads the audio section of an app leg's description (docs/reference/protocol.md, "Media on the app leg") and refuses an
+/// insecure one. Gateway and phone differ in two points only.
 struct SecureAudioReader {
-  /// The DTLS roles that the peer may have; the first where it leaves the choice to us.
+  /// The DTLS roles that the peer may have; the first is chosen if the choice is ours.
   var peerRoles: [SetupRole]
   var acceptsLite: Bool
   var codecs: [AudioEncoding]
 
   enum Kind { case offer, answer }
 
-  /// The index of the audio section in a peer's offer: the first that is on, has a secure transport and shares a codec; else the
-  /// first that is on, whose reading tells what is wrong.
+  /// The index of the audio section in a peer's offer: the first that is enabled, has a secure transport and shares a codec; else
+  /// the first that is enabled, and reading it throws the reason.
   func chooseSection(_ description: SessionDescription) throws(NegotiationError) -> Int {
     let audio = description.media.indices.filter { description.media[$0].kind == "audio" && !description.media[$0].isOff }
     guard let first = audio.first else { throw .noAudio }
@@ -57,7 +57,7 @@ struct SecureAudioReader {
     return nil
   }
 
-  /// RTP/SAVP(F) without the prefix is how old browsers wrote the same; the fingerprint decides.
+  /// RTP/SAVP(F) without the prefix is the spelling of old browsers; the fingerprint decides.
   private static func isSecure(_ transport: String) -> Bool {
     ["UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "RTP/SAVPF", "RTP/SAVP"].contains(transport)
   }
@@ -77,7 +77,7 @@ struct SecureAudioReader {
     return attributes + description.attributes
   }
 
-  /// The first hash we can check. SHA-1 and older alone are refused: RFC 8122 §5 leaves them to old peers.
+  /// The first hash that we can check. SHA-1 and older ones are refused: RFC 8122 §5 permits them only for old peers.
   private static func fingerprint(_ attributes: [Attribute]) throws(NegotiationError) -> FingerprintAttribute {
     let values = attributes.values("fingerprint")
     guard let first = values.first else { throw attributes.has("crypto") ? .keysInDescription : .noFingerprint }
@@ -88,8 +88,8 @@ struct SecureAudioReader {
     return chosen
   }
 
-  /// RFC 5763 §5: an offer leaves the choice (`actpass`) or fits; an answer fits. RFC 4145 §4: absent means active in an offer,
-  /// passive in an answer.
+  /// RFC 5763 §5: an offer leaves the choice (`actpass`) or states a suitable role; an answer states one. RFC 4145 §4: absent
+  /// means active in an offer, passive in an answer.
   private func setup(_ kind: Kind, _ attributes: [Attribute]) throws(NegotiationError) -> SetupRole {
     let text = attributes.value("setup").map { String(trimmed($0[...])) }
     let role = text.map { SetupRole(rawValue: $0) } ?? (kind == .offer ? .active : .passive)

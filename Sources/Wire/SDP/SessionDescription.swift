@@ -3,7 +3,8 @@ import Bytes
 /// A session description (RFC 8866), as far as a gateway for audio needs it: lines of unknown type, `b=`, `i=`, `k=`, `r=` and
 /// the like are dropped when read; attributes are all kept in order.
 public struct SessionDescription: Hashable, Sendable {
-  /// The fields of `o=`. Systems write odd ones (`(null)`, one missing): then they are zero and nothing else suffers.
+  /// The fields of `o=`. Some systems write invalid ones (`(null)`, one missing): then they are zero, and nothing else is
+  /// affected.
   public struct Origin: Hashable, Sendable {
     public var username: String
     public var sessionID: UInt64
@@ -90,7 +91,7 @@ public struct Attribute: Hashable, Sendable {
   public init(_ name: String, _ value: String? = nil) { (self.name, self.value) = (name, value) }
 }
 
-/// Who sends, from the point of view of the description's author (RFC 8866 §6.7).
+/// Which sides send, from the point of view of the description's author (RFC 8866 §6.7).
 public enum MediaDirection: String, Hashable, Sendable, CaseIterable {
   case sendReceive = "sendrecv"
   case sendOnly = "sendonly"
@@ -104,9 +105,9 @@ public enum MediaDirection: String, Hashable, Sendable, CaseIterable {
     self = sends ? (receives ? .sendReceive : .sendOnly) : (receives ? .receiveOnly : .inactive)
   }
 
-  /// The same from the other side.
+  /// The same from the peer's point of view.
   public var reversed: MediaDirection { MediaDirection(sends: receives, receives: sends) }
-  /// What both allow.
+  /// The intersection of both.
   public func limited(to other: MediaDirection) -> MediaDirection {
     MediaDirection(sends: sends && other.sends, receives: receives && other.receives)
   }
@@ -124,7 +125,7 @@ extension [Attribute] {
   }
 }
 
-/// Digits only, as SDP wants its numbers: no sign, no space.
+/// Parses digits only, as SDP requires: no sign, no space.
 func number<Value: FixedWidthInteger>(_ text: some StringProtocol, as type: Value.Type = Value.self) -> Value? {
   number(digits: text.utf8)
 }

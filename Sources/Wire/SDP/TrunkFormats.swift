@@ -1,17 +1,17 @@
 import Bytes
 import RTP
 
-/// The formats of one trunk leg and the numbers they have from our side: what our offers list, and what may come in.
+/// The formats of one trunk leg and our payload types for them: those that our offers list, and those that may be received.
 ///
-/// A number in a description is what its author wants to receive (RFC 3264 §5.1, §6.1). So what comes in has the numbers of our last offer, or of the
-/// peer's, which our answer repeats; many peers send the numbers of their own answer instead, and both are taken. A number keeps its meaning for the
-/// life of the leg (§8.3.2).
+/// A payload type in a description is the one that its author wants to receive (RFC 3264 §5.1, §6.1). So received packets have
+/// the payload types of our last offer, or of the peer's, which our answer repeats; many peers send those of their own answer
+/// instead, and both are accepted. A payload type keeps its meaning for the life of the leg (§8.3.2).
 struct TrunkFormats: Sendable {
   /// In our order of preference.
   let codecs: [AudioEncoding]
-  /// Of the offer that has no answer yet.
+  /// The formats of the offer that has no answer yet.
   private(set) var offered: [NumberedFormat]?
-  /// Ours, of all descriptions so far.
+  /// Our payload types in all descriptions so far.
   private var numbers: [NumberedFormat] = []
   private static let firstEvent: UInt8 = 101
   private static let eventClock: UInt32 = 8_000
@@ -26,8 +26,9 @@ struct TrunkFormats: Sendable {
     var all: [NumberedFormat] { audio + [noise].compactMap { $0 }.map { NumberedFormat($0, .comfortNoise) } + events }
   }
 
-  /// What our offer lists: the agreed codec before the others, noise only with a peer that has shown that it knows it, and telephone-event on the clock
-  /// of each codec (RFC 4733 §2.1), and on 8000 Hz in any case, which is all that many peers have beside Opus.
+  /// The formats of our offer: the agreed codec before the others, noise only if the peer has shown that it supports it, and
+  /// telephone-event on the clock of each codec (RFC 4733 §2.1), and on 8000 Hz in any case, the only one that many peers have
+  /// beside Opus.
   mutating func offer(first agreed: AudioEncoding?, noise: UInt8?) -> Listed {
     var used = Set(numbers.map(\.payloadType))
     var listed = Listed()
@@ -53,7 +54,7 @@ struct TrunkFormats: Sendable {
 
   private func number(of format: PayloadFormat) -> UInt8? { numbers.first { $0.format == format }?.payloadType }
 
-  /// The codec's usual number, or for a dynamic one another if that is taken.
+  /// The codec's usual payload type; for a dynamic one another if that is in use; nil if none is free.
   private func free(_ row: CodecRow, _ used: inout Set<UInt8>) -> UInt8? {
     let dynamic = row.isStatic ? [] : Array(UInt8(96)...127)
     guard let number = ([row.payloadType] + dynamic).first(where: { !used.contains($0) }) else { return nil }
@@ -61,8 +62,8 @@ struct TrunkFormats: Sendable {
     return number
   }
 
-  /// The exchange is over: our offer was answered with these. Returns what may come in: under our numbers all that we offered, for the peer may have
-  /// begun before its answer, and under those of its answer what they leave free.
+  /// Ends the exchange: our offer was answered with these. Returns the formats that may be received: all that we offered, under
+  /// our payload types, because the peer may have begun before its answer, and those of its answer under types that are not ours.
   mutating func answered(with answer: [AudioFormat]) -> [NumberedFormat] {
     let ours = offered ?? []
     offered = nil
@@ -70,7 +71,7 @@ struct TrunkFormats: Sendable {
     return Self.merged(ours, usable(answer))
   }
 
-  /// The peer's offer was answered with its own numbers.
+  /// Ends the exchange: the peer's offer was answered with its own payload types.
   mutating func answering(_ offer: [AudioFormat]) -> [NumberedFormat] {
     offered = nil
     let theirs = usable(offer)
@@ -86,7 +87,7 @@ struct TrunkFormats: Sendable {
     first + second.filter { other in !first.contains { $0.payloadType == other.payloadType } }
   }
 
-  /// What we can receive of a description's formats.
+  /// The formats of a description that we can receive.
   private func usable(_ formats: [AudioFormat]) -> [NumberedFormat] {
     formats.compactMap { format in
       if let codec = format.codec { return codecs.contains(codec) ? NumberedFormat(format.payloadType, .audio(codec)) : nil }
@@ -99,7 +100,7 @@ struct TrunkFormats: Sendable {
 }
 
 extension [AudioFormat] {
-  /// The telephone-event beside a codec: on its clock (RFC 4733 §2.1), else the one that is there, 8000 Hz before others.
+  /// The telephone-event for a codec: on its clock (RFC 4733 §2.1), else at 8000 Hz, else any.
   func event(beside codec: AudioEncoding) -> AudioFormat? {
     let events = filter(\.isTelephoneEvent)
     return events.first { $0.clockRateHz == codec.clockRateHz } ?? events.first { $0.clockRateHz == 8_000 } ?? events.first

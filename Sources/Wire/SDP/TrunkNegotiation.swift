@@ -3,38 +3,38 @@ public import RTP
 
 /// Offer and answer (RFC 3264) of one trunk leg: one audio section, plain RTP or SRTP with keys in the description (RFC 4568).
 ///
-/// A value per leg, for its life: it numbers our descriptions (`o=` version, RFC 3264 §8) and keeps the order of sections that
-/// the two sides agreed on. A failed call leaves it as it was.
+/// A value per leg, for its life: it numbers our descriptions (`o=` version, RFC 3264 §8) and keeps the agreed order of sections.
+/// A failed call leaves it unchanged.
 ///
 ///     var negotiation = TrunkNegotiation(local: address, codecs: [.pcmu, .pcma], sessionID: random.next())
 ///     let (sdp, media) = try negotiation.answer(to: inviteBody)          // inbound
 ///     let offer = negotiation.makeOffer()                                // outbound, late offer, hold
 ///     let media = try negotiation.apply(answer: okBody)
 public struct TrunkNegotiation: Sendable {
-  /// The outcome of the section at one index: our audio, or another one that is off.
+  /// The section at one index: our audio, or another one that is disabled.
   private enum Section: Hashable, Sendable {
     case audio(transport: String, mid: String?)
     case off(MediaDescription)
   }
 
-  /// Where the peer's RTP shall come; set it before the next offer or answer to move media.
+  /// The destination of the peer's RTP; set it before the next offer or answer to move media.
   public var local: SocketAddress
-  /// No media to this machine and what only it may reach: loopback, link-local, metadata services, our own address. Set wherever the
-  /// peer is another machine.
+  /// Refuses media to this machine and to addresses that only it may reach: loopback, link-local, metadata services, our own
+  /// address. Set whenever the peer is another machine.
   public var refusesLocal = false
-  /// With `refusesLocal`: the machine's further addresses, on which its own ports are.
+  /// With `refusesLocal`: the machine's further addresses, which its own ports use.
   public var ownAddresses: Set<IPAddress> = []
   /// Plain RTP, SRTP, or either.
   public let protection: Protection
   /// In our order of preference.
   public let codecs: [AudioEncoding]
-  /// What the last completed exchange agreed.
+  /// The result of the last completed exchange.
   public private(set) var agreed: TrunkMedia?
   private var history: DescriptionHistory
   private var sections: [Section]
   private var formats: TrunkFormats
   private var offeredDirection = MediaDirection.sendReceive
-  /// Our keys, one for each suite: the same until the peer changes its own.
+  /// Our keys, one for each suite: unchanged until the peer changes its own.
   private var ownKeys: [CryptoSuite: MediaKey] = [:]
   private var offeredKeys: [CryptoAttribute] = []
 
@@ -51,10 +51,10 @@ public struct TrunkNegotiation: Sendable {
     sections = [.audio(transport: protection.transport, mid: nil)]
   }
 
-  /// Whether audio is protected, and where our keys come from: a source that is fit for secrets.
+  /// Whether audio is protected, and the source of our keys, which must be cryptographic.
   public enum Protection: Sendable {
     case off
-    /// We offer RTP/AVP with keys beside it, which those who know nothing of them ignore; offers may be of either kind.
+    /// We offer RTP/AVP with keys, which peers that do not support them ignore; offers may be of either kind.
     case optional(RandomSource)
     /// We offer RTP/SAVP; a plain offer is refused.
     case required(RandomSource)
@@ -69,19 +69,19 @@ public struct TrunkNegotiation: Sendable {
     fileprivate var transport: String { isRequired ? secure : plain }
   }
 
-  // MARK: our offer
+  // MARK: Our offer
 
   /// Our offer: all codecs, after an exchange the agreed one first under its payload type, so that hold does not change it.
   /// `direction` is ours.
   public mutating func makeOffer(direction: MediaDirection = .sendReceive) -> String {
     offeredDirection = direction
     offeredKeys = makeKeys()
-    // Silence suppression only with a peer that has shown that it knows comfort noise.
+    // Silence suppression only if the peer has shown that it supports comfort noise.
     let listed = formats.offer(first: agreed?.codec, noise: agreed?.comfortNoisePayloadType)
     return write(listed, packetTime: 20, direction: direction, keys: offeredKeys)
   }
 
-  /// A line for each suite, the agreed one first. Tags stay with their suites, so that an offer that changes nothing says so.
+  /// A line for each suite, the agreed one first. Tags stay with their suites, so that an unchanged offer has unchanged lines.
   private mutating func makeKeys() -> [CryptoAttribute] {
     guard let random = protection.random else { return [] }
     if let current = agreed?.protection { ownKeys[current.suite] = current.ours }
@@ -95,7 +95,7 @@ public struct TrunkNegotiation: Sendable {
     return keys
   }
 
-  /// Takes the peer's answer to our offer: its first codec that we offered counts. `noOffer` without an offer of ours.
+  /// Applies the peer's answer to our offer: its first codec that we offered counts. `noOffer` without an offer of ours.
   public mutating func apply(answer text: String) throws(NegotiationError) -> TrunkMedia {
     guard let offered = formats.offered else { throw .noOffer }
     let description = try SessionDescription.read(text)
@@ -117,7 +117,7 @@ public struct TrunkNegotiation: Sendable {
     return media
   }
 
-  /// The one line of an answer: tag and suite of one of ours (RFC 4568 §5.1.3). nil: plain RTP, where that may be.
+  /// The one line of an answer: tag and suite of one of ours (RFC 4568 §5.1.3). nil: plain RTP, if allowed.
   private func agreedKeys(_ section: MediaDescription) throws(NegotiationError) -> MediaProtection? {
     let mayBe = Self.isPlain(section.transport) || (Self.isSecure(section.transport) && protection.random != nil)
     guard mayBe else { throw .transportProfile(section.transport) }
@@ -130,9 +130,9 @@ public struct TrunkNegotiation: Sendable {
     return nil
   }
 
-  // MARK: the peer's offer
+  // MARK: The peer's offer
 
-  /// Answers the peer's offer with one codec: the first of ours that it has. Sections that we do not take get port 0.
+  /// Answers the peer's offer with one codec: the first of ours that it has. Sections that we do not accept get port 0.
   /// `direction` limits ours, for a leg that we hold.
   public mutating func answer(to text: String, direction: MediaDirection = .sendReceive) throws(NegotiationError)
     -> (sdp: String, media: TrunkMedia)
@@ -166,13 +166,14 @@ public struct TrunkNegotiation: Sendable {
     return (sdp, media)
   }
 
-  /// Whether an offer can be answered, without an answer: where its media lives, which may be of the other family than `local`.
+  /// Whether an offer can be answered, without answering it: returns the address of its media, which may be of the other family
+  /// than `local`.
   public func destination(of offer: SessionDescription) throws(NegotiationError) -> IPAddress {
     let choice = try choose(offer)
     return try remote(of: offer.media[choice.index], in: offer)
   }
 
-  /// Our key for the peer's: a new one where the peer has changed its own (RFC 4568 §7.1.4).
+  /// Our key for the peer's: a new one if the peer has changed its own (RFC 4568 §7.1.4).
   private mutating func ownKey(for line: CryptoAttribute) -> MediaKey? {
     guard let random = protection.random else { return nil }
     if let current = agreed?.protection {
@@ -189,12 +190,12 @@ public struct TrunkNegotiation: Sendable {
     var format: AudioFormat
     var codec: AudioEncoding
     var key: CryptoAttribute?
-    /// All of its section.
+    /// All formats of its section.
     var formats: [AudioFormat]
   }
 
-  /// The first audio section that is on, of a transport that we take, and shares a codec, the protected ones before the plain ones;
-  /// else the most telling reason.
+  /// The first enabled audio section of a transport that we accept with a common codec, protected ones before plain ones; else
+  /// throws the most specific reason.
   private func choose(_ description: SessionDescription) throws(NegotiationError) -> Choice {
     var reason = NegotiationError.noAudio
     var plain: Choice?
@@ -224,7 +225,7 @@ public struct TrunkNegotiation: Sendable {
     return protection.isRequired && line == nil ? .notProtected : nil
   }
 
-  // MARK: both
+  // MARK: Both
 
   /// RTP/AVPF is plain RTP with early feedback, of which we send none.
   private static func isPlain(_ transport: String) -> Bool { transport == plain || transport == "RTP/AVPF" }
@@ -251,7 +252,7 @@ public struct TrunkNegotiation: Sendable {
     return media
   }
 
-  /// Where its media lives; unspecified if it wants none, which is the old way to say so (RFC 3264 §8.4).
+  /// The address of its media; unspecified if it requests none, the old form of hold (RFC 3264 §8.4).
   private func remote(of section: MediaDescription, in description: SessionDescription) throws(NegotiationError) -> IPAddress {
     guard let connection = description.connection(of: section) else { throw .unusableAddress("(no c= line)") }
     guard let ip = connection.address?.unmapped, !ip.isMulticast, section.port != 0, ip.isUnspecified || isReachable(ip) else {
@@ -260,7 +261,7 @@ public struct TrunkNegotiation: Sendable {
     return ip
   }
 
-  /// RTCP has an address of its own in `a=rtcp` (RFC 3605), to which the same holds.
+  /// Applies to the RTCP address in `a=rtcp` (RFC 3605) as well.
   private func isReachable(_ ip: IPAddress) -> Bool {
     !refusesLocal || !(ip.isPrivileged || ip == local.ip.unmapped || ownAddresses.contains(ip))
   }
@@ -303,13 +304,13 @@ extension NumberedFormat {
 }
 
 extension MediaDescription {
-  /// The section as an answer refuses it: port 0, everything that identifies it kept (RFC 3264 §6).
+  /// The section as an answer refuses it: port 0, all identifying attributes kept (RFC 3264 §6).
   var refusal: MediaDescription {
     var attributes: [Attribute] = []
     if let mid, mid.utf8.count <= Limits.echoedBytes { attributes.append(Attribute("mid", mid)) }
     attributes.append(Attribute(MediaDirection.inactive.rawValue))
     return MediaDescription(
-      // The grammar wants a format, also where the offer has none.
+      // The grammar requires a format, even if the offer has none.
       kind: kind, port: 0, transport: transport, formats: [formats.first ?? "0"], connection: Connection(.any),
       attributes: attributes)
   }
