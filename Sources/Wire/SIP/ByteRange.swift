@@ -15,7 +15,7 @@ public struct ByteRange: Hashable, Sendable {
   public var count: Int { Int(end) - Int(start) }
   public var isEmpty: Bool { start == end }
 
-  /// The same range cut to what an array of `count` bytes holds.
+  /// The same range, clamped to the bounds of an array of `count` bytes.
   func clamped(to count: Int) -> Range<Int> {
     let low = min(lower, count)
     return low..<min(max(low, upper), count)

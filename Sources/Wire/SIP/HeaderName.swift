@@ -1,4 +1,4 @@
-/// The headers that we know; one row each. A new header is a row here and a file in `Headers`.
+/// The known headers; one row each. A new header is a row here and a file in `Headers`.
 ///
 /// Every other field is `.other` and keeps its spelling in the message.
 public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
@@ -70,7 +70,7 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The row of a name, in any case or in its compact form; `.other` for one that has none.
+  /// The row of a name, case-insensitively or in its compact form; `.other` for a name without a row.
   public init(_ name: String) {
     let bytes = Array(name.utf8)
     self = HeaderIndex.shared.find(bytes.span, ByteRange(0, bytes.count))

@@ -2,7 +2,7 @@
 public struct MessageWriter: Sendable {
   private var bytes: [UInt8] = []
 
-  /// A request line; `method` and `uri` as they shall stand.
+  /// A request line, with `method` and `uri` verbatim.
   public init(method: String, uri: String) {
     bytes.reserveCapacity(1024)
     append(method)
@@ -26,7 +26,7 @@ public struct MessageWriter: Sendable {
     newLine()
   }
 
-  /// A header without a row; a name that is no token is left out with its value.
+  /// A header without a row; if the name is not a token, it is omitted with its value.
   public mutating func field(named name: String, _ value: String) {
     guard !name.isEmpty, name.utf8.allSatisfy({ CharacterClass.token.contains($0) }) else { return }
     append(name)
@@ -35,7 +35,7 @@ public struct MessageWriter: Sendable {
     newLine()
   }
 
-  /// All fields of a header of another message, as they stand there.
+  /// Copies all fields of a header of another message verbatim.
   public mutating func copy(_ name: HeaderName, of message: borrowing Message) {
     for field in message.fields where field.name == name { copy(field, of: message) }
   }
@@ -52,7 +52,7 @@ public struct MessageWriter: Sendable {
     newLine()
   }
 
-  /// Ends the head with Content-Length, and Content-Type if there is a body, and gives the whole.
+  /// Ends the head with Content-Length, and Content-Type if there is a body, and returns the whole message.
   public consuming func finish(body: String? = nil, contentType: String = "application/sdp") -> [UInt8] {
     if body != nil { field(.contentType, contentType) }
     field(.contentLength, String(body?.utf8.count ?? 0))
@@ -78,7 +78,7 @@ public struct MessageWriter: Sendable {
   }
 
   private mutating func append(_ slice: ArraySlice<UInt8>) {
-    // Bytes of a parsed field; CR and LF can only be there if the message had a defect.
+    // Bytes of a parsed field; they contain CR and LF only if the message had a defect.
     let start = bytes.count
     bytes.append(contentsOf: slice)
     for index in start..<bytes.count where bytes[index] == .cr || bytes[index] == .lf { bytes[index] = 32 }
@@ -91,7 +91,7 @@ public struct MessageWriter: Sendable {
 }
 
 extension Message {
-  /// The message written again: every field at its position with its own value, known names in canonical spelling, folded lines
+  /// The message rewritten: every field at its position with its own value, known names in canonical spelling, folded lines
   /// unfolded.
   public func written() -> [UInt8] {
     var out: [UInt8] = []

@@ -10,7 +10,7 @@ public struct NameAddress: Hashable, Sendable {
   /// The whole value as written.
   public var whole: ByteRange
 
-  /// Reads one value and stops behind it, at a comma or the end.
+  /// Reads one value and stops after it, at a comma or the end.
   static func parse(_ scanner: inout Scanner) throws(ParseError) -> NameAddress {
     scanner.skipBlanks()
     let start = scanner.position
@@ -20,8 +20,7 @@ public struct NameAddress: Hashable, Sendable {
       scanner.skipBlanks()
       guard scanner.next == .less else { throw ParseError(.address, at: scanner.position) }
     } else {
-      // A display name without quotes is tokens and blanks up to `<`; a bare URI has its colon first. UTF-8 is seen and let
-      // through.
+      // A display name without quotes consists of tokens and blanks up to `<`; a bare URI has its colon first. UTF-8 is accepted.
       while !scanner.atEnd, CharacterClass.token.contains(scanner.next) || scanner.next.isBlank || scanner.next >= 128 {
         scanner.position &+= 1
       }
@@ -54,7 +53,7 @@ public struct NameAddress: Hashable, Sendable {
     return address
   }
 
-  /// A range with exactly one value.
+  /// Reads a range with exactly one value.
   static func only(_ bytes: Span<UInt8>, _ range: ByteRange) throws(ParseError) -> NameAddress {
     var scanner = Scanner(bytes, range)
     let address = try parse(&scanner)

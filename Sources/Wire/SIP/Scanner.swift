@@ -1,6 +1,6 @@
-/// Walks a part of a message's bytes. Never reads outside its range; every failure is a `ParseError`.
+/// Reads a part of a message's bytes. Never reads outside its range; every failure is a `ParseError`.
 ///
-/// Folded lines reach it unfolded: `Message` replaces the line ends inside a field by spaces first.
+/// Folded lines are already unfolded: `Message` replaces the line ends inside a field by spaces first.
 struct Scanner: ~Escapable {
   let bytes: Span<UInt8>
   var position: Int
@@ -31,7 +31,7 @@ struct Scanner: ~Escapable {
     guard skip(byte) else { throw ParseError(rule, at: position) }
   }
 
-  /// The longest run of bytes in a class, maybe empty.
+  /// The longest run of bytes in a class; may be empty.
   @inline(__always) @_lifetime(self: copy self) mutating func run(_ set: CharacterClass) -> ByteRange {
     let start = position
     while position < end, set.contains(bytes[position]) { position &+= 1 }
@@ -59,7 +59,7 @@ struct Scanner: ~Escapable {
     return UInt32(truncatingIfNeeded: value)
   }
 
-  /// A quoted string at the opening quote; gives what stands between the quotes, still escaped.
+  /// Reads a quoted string at the opening quote; returns the text between the quotes, still escaped.
   @_lifetime(self: copy self) mutating func quoted() throws(ParseError) -> ByteRange {
     let open = position
     try expect(.quote, .quotedString)
@@ -76,7 +76,7 @@ struct Scanner: ~Escapable {
     throw ParseError(.quotedString, at: open)
   }
 
-  /// Nothing but blanks may follow.
+  /// Throws unless only blanks follow.
   @_lifetime(self: copy self) mutating func finish() throws(ParseError) {
     skipBlanks()
     guard atEnd else { throw ParseError(.trailing, at: position) }

@@ -1,4 +1,4 @@
 extension Message {
-  /// History-Info values (RFC 7044 §5), oldest first: the previously called numbers.
+  /// History-Info values (RFC 7044 §5), oldest first: the earlier targets of the call.
   public var history: [NameAddress] { get throws(ParseError) { try addresses(.historyInfo) } }
 }

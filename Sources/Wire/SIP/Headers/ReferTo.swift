@@ -7,7 +7,7 @@ extension Message {
     }
   }
 
-  /// The value of a header inside a URI (`?Replaces=…`), escapes undone; `name` in lower case.
+  /// The value of a header inside a URI (`?Replaces=…`), unescaped; `name` in lower case.
   public func uriHeader(_ name: String, of uri: URI) -> String? {
     for pair in bytes.slice(uri.headers).split(separator: UInt8(ascii: "&")) {
       guard let equals = pair.firstIndex(of: .equals) else { continue }

@@ -1,9 +1,9 @@
-/// Replaces (RFC 3891 §6.1): the dialog that an INVITE replaces, as the recipient sees it.
+/// Replaces (RFC 3891 §6.1): the dialog that an INVITE replaces, from the reader's point of view.
 public struct Replaces: Hashable, Sendable {
   public var callID: String
   /// The reader's own tag.
   public var toTag: String
-  /// The other side's tag.
+  /// The other party's tag.
   public var fromTag: String
   public var isEarlyOnly: Bool
 
@@ -14,7 +14,7 @@ public struct Replaces: Hashable, Sendable {
   /// As written in the header.
   public var text: String { "\(callID);to-tag=\(toTag);from-tag=\(fromTag)" + (isEarlyOnly ? ";early-only" : "") }
 
-  /// Reads a value that stands alone, such as the unescaped one of a Refer-To URI; nil if it is malformed.
+  /// Reads a standalone value, such as the unescaped one of a Refer-To URI; nil if it is malformed.
   public init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard let value = try? Replaces.parse(bytes.span, ByteRange(0, bytes.count), bytes) else { return nil }
