@@ -1,29 +1,30 @@
 import Bytes
 import COpenSSL
 
-/// A view of a received message (RFC 8489 §5): the header and the attributes ICE needs, found in one pass without allocation.
+/// A view of a received message (RFC 8489 §5): the header and the attributes that ICE needs, found in one pass without
+/// allocation.
 ///
-/// Holds the caller's pointer: use it only while those bytes live and stay as they are. Parsing checks shape and FINGERPRINT;
-/// whether the sender knows the password is a question of its own, `hasIntegrity(_:)`.
+/// Holds the caller's pointer: use it only while those bytes live and stay unchanged. Parsing checks format and FINGERPRINT;
+/// whether the sender knows the password is checked by `hasIntegrity(_:)`.
 public struct STUNMessage {
   public let messageClass: STUNClass
   public let method: STUNMethod
   public let transaction: TransactionID
-  /// PRIORITY: what the sender would give a peer-reflexive candidate (RFC 8445 §7.1.1).
+  /// PRIORITY: the priority that the sender would give a peer-reflexive candidate (RFC 8445 §7.1.1).
   public private(set) var priority: UInt32?
   public private(set) var usesCandidate = false
   /// The tie-breaker of ICE-CONTROLLING or ICE-CONTROLLED.
   public private(set) var controlling: UInt64?
   public private(set) var controlled: UInt64?
-  /// XOR-MAPPED-ADDRESS: how the peer saw us.
+  /// XOR-MAPPED-ADDRESS: our address as the peer sees it.
   public private(set) var mappedAddress: SocketAddress?
   /// The number of ERROR-CODE, 300…699.
   public private(set) var errorCode: UInt16?
   public private(set) var hasFingerprint = false
-  /// Attribute types that must be understood and are not; the first few.
+  /// Attribute types that must be understood and are unknown; the first few.
   public private(set) var unknownRequired = UnknownAttributes()
   public var hasIntegrityAttribute: Bool { integrityOffset != nil }
-  /// Of every method but Binding.
+  /// Attributes of every method but Binding.
   var turn = TURNAttributes()
 
   let bytes: UnsafeRawBufferPointer
@@ -59,7 +60,7 @@ public struct STUNMessage {
       guard end <= bytes.count else { throw .truncatedAttribute(offset: offset) }
       count += 1
       guard count <= Limits.attributes else { throw .tooLong }
-      // What follows MESSAGE-INTEGRITY is not covered by it and is ignored, but for FINGERPRINT (RFC 8489 §14.5).
+      // Attributes after MESSAGE-INTEGRITY are not covered by it and are ignored, except FINGERPRINT (RFC 8489 §14.5).
       if integrityOffset == nil || type == Attribute.fingerprint { try read(type, at: offset, length) }
       offset = end
     }
@@ -104,7 +105,7 @@ public struct STUNMessage {
       try require((3...6).contains(hundreds) && rest < 100)
       errorCode = errorCode ?? hundreds * 100 + rest
     default:
-      // An ICE agent understands nothing of TURN.
+      // An ICE agent does not support TURN.
       if method != .binding, try readTURN(type, at: offset, length) { return }
       if !Attribute.mayBeIgnored(type) { unknownRequired.append(type) }
     }
@@ -128,7 +129,7 @@ extension STUNMessage {
   /// USERNAME's bytes; valid as long as the message's.
   public var username: UnsafeRawBufferPointer? { usernameRange.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) } }
 
-  /// The first half of an ICE username, `recipient ":" sender` (RFC 8445 §7.2.2): the ufrag of whom the request is for.
+  /// The first half of an ICE username, `recipient ":" sender` (RFC 8445 §7.2.2): the recipient's ufrag.
   public var recipientUfrag: UnsafeRawBufferPointer? {
     guard let username, let colon = username.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     return UnsafeRawBufferPointer(rebasing: username[0..<colon])
@@ -139,7 +140,7 @@ extension STUNMessage {
     return UnsafeRawBufferPointer(rebasing: username[(colon + 1)...])
   }
 
-  /// True if MESSAGE-INTEGRITY is present and of this key; compared in constant time.
+  /// True if MESSAGE-INTEGRITY is present and matches this key; compared in constant time.
   public func hasIntegrity(_ key: IntegrityKey) -> Bool {
     guard let integrityOffset else { return false }
     let covered = UnsafeRawBufferPointer(rebasing: bytes[0..<integrityOffset])
