@@ -1,13 +1,13 @@
-/// Frames of a server, as a client reads them (RFC 6455 §5), at any split of the stream: not masked, without extensions.
+/// Reads a server's frames as a client (RFC 6455 §5), at any split of the stream: not masked, without extensions.
 ///
 /// | frame | event |
 /// |---|---|
-/// | text or binary, whole with its continuations | `text`, `binary` |
+/// | text or binary, complete with its continuations | `text`, `binary` |
 /// | ping, pong, close | `ping`, `pong`, `close`, also between fragments |
-/// | masked, RSV set, unknown opcode, fragmented or long control frame, continuation of nothing, length not minimal | `failed(1002)` |
+/// | masked, RSV, unknown opcode, fragmented or long control frame, lone continuation, length not minimal | `failed(1002)` |
 /// | a message above `messageBytes` | `failed(1009)`, at its header |
 ///
-/// After `failed` or `close` nothing more is read. Memory: the frame that is being gathered, and the message.
+/// After `failed` or `close` nothing more is read. Memory: the incomplete frame, and the incomplete message.
 public struct ClientFrameReader: Sendable {
   public enum Event: Equatable, Sendable {
     case text([UInt8])
@@ -21,7 +21,7 @@ public struct ClientFrameReader: Sendable {
   private let messageBytes: Int
   private var waiting: [UInt8] = []
   private var message: [UInt8] = []
-  /// Of the message that is being gathered: 1 or 2.
+  /// The incomplete message's opcode: 1 or 2.
   private var opcode: UInt8?
   private var isOver = false
 
@@ -52,7 +52,7 @@ public struct ClientFrameReader: Sendable {
     init(_ code: UInt16) { self.code = code }
   }
 
-  /// The frame that begins there, with its length; nil while it is not whole. An event only where a message or control frame ends.
+  /// The frame at this index, with its length; nil while it is incomplete. An event only where a message or control frame ends.
   private mutating func frame(at start: Int) -> (Result<Event?, Failure>, Int)? {
     let count = waiting.count - start
     guard count >= 2 else { return nil }

@@ -1,8 +1,8 @@
-/// Frames of a client: whole and masked (RFC 6455 §5.3).
+/// Writes a client's frames: unfragmented and masked (RFC 6455 §5.3).
 public enum ClientFrameWriter {
   public enum Kind: UInt8, Sendable { case text = 1, binary = 2, close = 8, pong = 10 }
 
-  /// Appends one frame. `mask` must be drawn again for each. A control frame's payload is cut at 125 octets.
+  /// Appends one frame. `mask` must be a new random number for each. A control frame's payload is truncated to 125 octets.
   public static func append(_ kind: Kind, _ payload: [UInt8], mask: UInt32, to out: inout [UInt8]) {
     let payload = kind.rawValue < 8 ? payload[...] : payload.prefix(Limits.controlBytes)
     out.append(0x80 | kind.rawValue)

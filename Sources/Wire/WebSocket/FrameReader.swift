@@ -1,16 +1,16 @@
-/// Frames of a client, as a server reads them (RFC 6455 §5), at any split of the stream: masked, without extensions, text only.
+/// Reads a client's frames as a server (RFC 6455 §5), at any split of the stream: masked, without extensions, text only.
 ///
 /// | frame | event |
 /// |---|---|
 /// | text, and its continuations up to FIN | `fragment` for each but the last, `text` with the last |
 /// | ping, pong, close | `ping`, `pong`, `close`, also between fragments |
-/// | not masked, RSV set, unknown opcode, fragmented or long control frame, continuation of nothing, length not minimal | `failed(1002)` |
+/// | not masked, RSV, unknown opcode, fragmented or long control frame, lone continuation, length not minimal | `failed(1002)` |
 /// | binary | `failed(1003)` |
 /// | close with a code that may not be sent | `failed(1002)` |
 /// | a message above `messageBytes` | `failed(1009)`, at its header |
 ///
-/// After `failed` or `close` nothing more is read. Whether text is UTF-8 is the reader's of the message: what is not JSON is 1007.
-/// Memory: the message that is being gathered.
+/// After `failed` or `close` nothing more is read. The message's consumer checks UTF-8: text that is not JSON is 1007. Memory:
+/// the incomplete message.
 public struct FrameReader: Sendable {
   public enum Event: Equatable, Sendable {
     case text([UInt8])
@@ -39,7 +39,7 @@ public struct FrameReader: Sendable {
 
   private let messageBytes: Int
   private var state = State.header
-  /// A header, until it is whole: at most 14 octets.
+  /// The incomplete header: at most 14 octets.
   private var header: [UInt8] = []
   private var message: [UInt8] = []
   private var isInMessage = false
@@ -47,13 +47,13 @@ public struct FrameReader: Sendable {
 
   public init(messageBytes: Int) { self.messageBytes = messageBytes }
 
-  /// A frame or a message has begun and is not whole.
+  /// A frame or a message has begun and is incomplete.
   public var isMidMessage: Bool {
     if case .payload = state { return true }
     return isInMessage || !header.isEmpty
   }
 
-  /// Reads all octets; `event` returns false to stop (the connection is being closed), after which nothing more is read.
+  /// Reads all octets; `event` returns false to stop (the connection is closing), after which nothing more is read.
   public mutating func read(_ octets: UnsafeRawBufferPointer, _ event: (Event) -> Bool) {
     var rest = octets[...]
     while true {
@@ -84,12 +84,12 @@ public struct FrameReader: Sendable {
     init(_ code: UInt16) { self.code = code }
   }
 
-  /// Nil while the header is not whole.
+  /// Nil while the header is incomplete.
   private mutating func parseHeader(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Result<Frame, Failure>? {
     while header.count < headerCount {
       guard let octet = rest.popFirst() else { return nil }
       header.append(octet)
-      // The first two octets say enough to refuse, and how many follow.
+      // The first two octets suffice to refuse, and determine how many follow.
       if header.count == 2, let failure = refusal(header[0], header[1]) { return .failure(failure) }
     }
     defer { header.removeAll(keepingCapacity: true) }
@@ -107,7 +107,7 @@ public struct FrameReader: Sendable {
     return .success(Frame(opcode: opcode, isFinal: isFinal, remaining: Int(clamping: length), mask: mask))
   }
 
-  /// Octets of the header, as far as is known.
+  /// Octets of the header, as far as known.
   private var headerCount: Int {
     guard header.count >= 2 else { return 2 }
     return switch header[1] & 127 {
@@ -145,7 +145,7 @@ public struct FrameReader: Sendable {
     frame.offset = (offset &+ piece.count) & 3
   }
 
-  /// A frame is whole; false when nothing more is to be read.
+  /// Ends a frame; false if nothing more should be read.
   private mutating func finish(_ frame: Frame, _ event: (Event) -> Bool) -> Bool {
     var reported: Event
     switch frame.opcode {
@@ -179,7 +179,7 @@ public struct FrameReader: Sendable {
     _ = event(reported)
   }
 
-  /// RFC 6455 §5.5.1 and §7.4: a code of one octet is none, and some codes never stand in a frame.
+  /// RFC 6455 §5.5.1 and §7.4: a code of one octet is invalid, and some codes must not be sent in a frame.
   private static func close(_ payload: [UInt8]) -> Event {
     guard !payload.isEmpty else { return .close(nil) }
     guard payload.count >= 2 else { return .failed(1002) }
