@@ -61,7 +61,8 @@ public final class CounterTable: Sendable {
     }
   }
 
-  /// Adds the counts of removed objects, such as a trunk that left the configuration, to `removed` in that label: sums never fall.
+  /// Adds the counts of removed objects, such as a trunk that left the configuration, to `removed` in that label: sums never
+  /// fall.
   public func fold(_ label: String, where isGone: (String) -> Bool) {
     guard let index = labelNames.firstIndex(of: label) else { return }
     counters.withLock { table in

@@ -11,8 +11,8 @@ import Synchronization
 ///     watch.lookAgain()                                     // any thread: requests another check
 ///     watch.stop()
 ///
-/// A message only triggers a check: its content is not read, so that a lost (`ENOBUFS`) or forged one costs a check at most. The first
-/// check is at once, the next ones at least one second apart, however fast an interface flaps, and after a minute without
+/// A message only triggers a check: its content is not read, so that a lost (`ENOBUFS`) or forged one costs a check at most. The
+/// first check is at once, the next ones at least one second apart, however fast an interface flaps, and after a minute without
 /// messages. If the kernel provides no such socket, checks are two seconds apart.
 public final class NetworkWatch: Sendable {
   /// Nil: the kernel provides none.

@@ -101,8 +101,8 @@ public final class TLSContext {
     SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | (clients == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
     guard let path = identity.authorities else { return raw }
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(path))
-    // The operator's authorities certify who the peer is, not the purpose of its key. Public authorities no longer write clientAuth
-    // (RFC 5280 §4.2.1.12): without this a carrier's next renewal would end mutual TLS.
+    // The operator's authorities certify who the peer is, not the purpose of its key. Public authorities no longer write
+    // clientAuth (RFC 5280 §4.2.1.12): without this a carrier's next renewal would end mutual TLS.
     _ = SSL_CTX_set_purpose(raw, X509_PURPOSE_ANY)
     return raw
   }

@@ -19,7 +19,7 @@ enum Limits {
   static let pairs = 100
   /// Pacing between first transmissions of checks (Ta, RFC 8445 §14.2).
   static let pacing: Duration = .milliseconds(50)
-  /// The first retransmission of a check. RFC 8445 §14.3 requires 500 ms or more; a phone has 5 s until the media gate closes
+  /// The first retransmission of a check. RFC 8445 §14.3 recommends 500 ms or more; a phone has 5 s until the media gate closes
   /// (docs/reference/protocol.md) and a handful of pairs, so an earlier one is better and adds little traffic.
   static let firstRetransmission: Duration = .milliseconds(200)
   /// Later intervals double up to this.

@@ -19,7 +19,7 @@ public enum Limits {
   static let timestampStepMilliseconds = 1000
   /// A packet this late is part of a stall, which no delay can cover.
   static let stallMilliseconds = 400
-  /// A packet of the next number that is later than its timestamp by this ends a stall, or a pause without a clock.
+  /// A packet of the next number that is this much later than its timestamp ends a stall, or a pause without a clock.
   /// `MediaSession` considers a peer present for as long without a packet.
   static let standstillMilliseconds = 200
   /// Packets until the histogram alone determines the spread, and the largest spread accepted before.

@@ -81,8 +81,8 @@ extension PlayoutBuffer {
     if waited >= length {
       if missing == 1, bridgesLosses {
         delay.bridgeable(transit: after.transit, duration: Int64(after.duration))
-        // If the delay grows by this loss, its successor is at hand at the next one: conceal it again, joined to the packet at
-        // hand.
+        // Make the lost audio up once more, joined to the packet at hand: the delay grows by it, so that the successor of the
+        // next loss is at hand then.
         if slack < delay.bridging {
           skip(1, to: end)
           waited = 0
@@ -101,7 +101,7 @@ extension PlayoutBuffer {
     // The next loss should be bridged as well: its successor must still be in time afterwards, if it comes as fast as most.
     let bridges = !bridgesLosses || slack &- (uncovered &- kept) >= delay.bridging
     if excess >= thresholds.excessTolerance(isPause: isPause, overtakes: overtakes), bridges {
-      // A loss is the best position to shorten the delay: no received audio is dropped. A little is made up to join the ends.
+      // A loss is the best moment to shorten the delay: no received audio is dropped. A little is made up to join the ends.
       slack &-= uncovered &- kept
       statistics.leftOut &+= 1
       skip(1, to: end)

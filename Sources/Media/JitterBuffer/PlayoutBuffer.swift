@@ -160,7 +160,7 @@ public struct PlayoutBuffer: ~Copyable {
     return Double(units(now) &- position &+ Int64(pending) &- delay.recentMinimum) / Double(unitsPerMillisecond)
   }
 
-  /// Whether the sender's clock stood still is unknown so far, and so is the delay.
+  /// True while it is unknown whether the sender's clock stood still, and so how long the delay is.
   public var isDelayUnconfirmed: Bool { overdue != nil }
 
   /// True once, after the second packet behind a pause through which the sender's clock stood still: audio made up in that pause

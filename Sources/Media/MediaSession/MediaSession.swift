@@ -127,7 +127,8 @@ public struct MediaSession: ~Copyable {
   }
 
   /// Sets the highest Opus complexity that this session's thread has time for, 0…10; it applies from the next frame on, also to
-  /// encoders made later, until the next call. Costs nothing when it has not changed; the configured complexity is never exceeded.
+  /// encoders made later, until the next call. Costs nothing when it has not changed; the configured complexity is never
+  /// exceeded.
   public mutating func limitComplexity(to ceiling: Int) {
     guard ceiling != complexityCeiling else { return }
     complexityCeiling = ceiling

@@ -1,5 +1,5 @@
-/// One direction's master key and salt. Prints as a mask, compares in constant time, and is overwritten in memory with its last
-/// copy: it must not reach a log or a core dump.
+/// One direction's master key and salt. Prints as a mask, compares in constant time, and is overwritten in memory when its last
+/// copy is released: it must not reach a log or a core dump.
 public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
   let secretKey: SecretBytes
   let secretSalt: SecretBytes

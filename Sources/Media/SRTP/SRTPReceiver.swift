@@ -123,7 +123,7 @@ public struct SRTPReceiver: ~Copyable {
   }
 
   /// Another roll-over count than 0 for an unknown sender's packet: the sender began just below 2^16 and its first packets were
-  /// lost, or it continues under new keys. After `Limits.otherIndices` refused packets only one in four, at random, is tried:
+  /// lost, or it continues under new keys. After `Limits.otherIndices` refused packets only one in four, irregularly, is tried:
   /// forged packets should not cost twice.
   private mutating func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32) -> UInt64? {
     let low = UInt64(p.loadBigEndian16(2))

@@ -6,7 +6,7 @@ protocol SSRCElement {
   var isUsed: Bool { get }
 }
 
-/// Elements by SSRC: open addressing in an own slab, which begins with four slots and doubles. Allocates in `init` and when
+/// Elements by SSRC: open addressing in its own slab, which begins with four slots and doubles. Allocates in `init` and when
 /// `insert` finds it full; a pointer is valid until the next `insert` or `remove`.
 ///
 /// Up to three elements are in order of insertion: the usual one is found first. With more, the index is the product with an odd

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Key bytes that are overwritten with the last reference to them, and that print as a mask.
+/// Key bytes that are overwritten when the last reference is released, and that print as a mask.
 ///
 /// A class because a struct's arrays are copied and freed implicitly. Created per key, never per packet.
 final class SecretBytes: Sendable, CustomStringConvertible, CustomReflectable {
