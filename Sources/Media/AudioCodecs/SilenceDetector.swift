@@ -3,8 +3,8 @@
 ///
 /// A tick is silence if it is close to digital silence, or if neither its energy nor the energy of its high frequencies (an "s"
 /// has little else) is 6 dB above the minimum of the last two seconds, and it is not a tone: music at low volume is quiet and
-/// steady, too. A tick at or above −45 dBov is never silence: the caller should hear music, tones and loud surroundings. A constant
-/// offset has no energy. After speech the verdict holds for a hang-over, so that the end of a word is complete.
+/// steady, too. A tick at or above −45 dBov is never silence: the caller should hear music, tones and loud surroundings. A
+/// constant offset has no energy. After speech the verdict holds for a hang-over, so that the end of a word is complete.
 ///
 ///     if detector.isSilence(samples) { … }
 public struct SilenceDetector: Sendable {

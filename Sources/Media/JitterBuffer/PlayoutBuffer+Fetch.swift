@@ -81,7 +81,7 @@ extension PlayoutBuffer {
     if waited >= length {
       if missing == 1, bridgesLosses {
         delay.bridgeable(transit: after.transit, duration: Int64(after.duration))
-        // Make the lost audio up once more, joined to the packet at hand: the delay grows by it, so that the successor of the
+        // Make the lost audio up again, joined to the packet at hand: the delay grows by it, so that the successor of the
         // next loss is at hand then.
         if slack < delay.bridging {
           skip(1, to: end)

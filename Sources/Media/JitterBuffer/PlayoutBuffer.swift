@@ -163,7 +163,7 @@ public struct PlayoutBuffer: ~Copyable {
   /// True while it is unknown whether the sender's clock stood still, and so how long the delay is.
   public var isDelayUnconfirmed: Bool { overdue != nil }
 
-  /// True once, after the second packet behind a pause through which the sender's clock stood still: audio made up in that pause
+  /// True once, after the second packet after a pause through which the sender's clock stood still: audio made up in that pause
   /// was not a loss.
   @inline(__always) public mutating func consumeStandstill() -> Bool {
     guard stoodStill else { return false }

@@ -33,7 +33,7 @@ public struct PlayoutStatistics: Sendable, Equatable {
   public var repairedSamples: UInt64 = 0
   /// Made up because audio was lost or late; not while the talker paused.
   public var concealedSamples: UInt64 = 0
-  /// Taken out and put in by time-scale modification.
+  /// Removed and inserted by time-scale modification.
   public var removedSamplesForAcceleration: UInt64 = 0
   public var insertedSamplesForDeceleration: UInt64 = 0
   /// Comfort noise while the talker paused.

@@ -25,7 +25,7 @@ public struct TappedFrame: Sendable, Equatable {
 ///
 ///     let tap = AudioTap()                                   // 340 KB
 ///     media.send(.tap(session, tap))                         // writes from now on
-///     while tap.take({ frame, samples in … }) {}             // the reader, now and then
+///     while tap.pop({ frame, samples in … }) {}              // the reader, now and then
 public final class AudioTap: Sendable {
   /// Capacity in frames.
   public let capacity: Int

@@ -28,7 +28,7 @@ enum Limits {
   static let trunkSilence: Duration = .seconds(20)
   /// A longer time between two ticks means that the process, or the machine, was stopped.
   static let interruption: Duration = .seconds(3)
-  /// ICE generations of one leg whose credentials are kept.
+  /// ICE generations of one leg whose ufrags are kept.
   static let generations = 4
   /// Without `media.active` this long after the connect, play-out is assumed to run.
   static let playoutAssumed: Duration = .seconds(10)

@@ -151,7 +151,7 @@ public struct MediaSession: ~Copyable {
     index >= 0 && index < Limits.appLegs && legsUsed & 1 << UInt32(truncatingIfNeeded: index) != 0
   }
 
-  /// Puts a leg into the first free slot; there are at most `Limits.appLegs`, in memory that doubles as needed: a leg has 1.3 KB
+  /// Puts a leg into the first free slot; there are at most `Limits.appLegs`, in memory that doubles as needed: a leg uses 1.3 KB
   /// and most calls have one. Without effect if all are used. Slots keep their numbers; earlier pointers into `legs` become
   /// invalid.
   mutating func insert(_ leg: consuming AppLeg) {

@@ -23,6 +23,7 @@ struct OneWayWatch {
   }
 
   private static func isStuck(_ last: inout Reading?, _ new: Reading) -> Bool {
+    // if nothing is sent, nothing can arrive
     guard let since = last, since.arrived == new.arrived, new.sent > since.sent else {
       last = new
       return false

@@ -139,8 +139,8 @@ struct OutgoingStream {
     markerPending = true
   }
 
-  /// Withholds a packet of the source on purpose: the receiver sees no gap. A packet after a later number leaves a gap, because
-  /// that number was sent.
+  /// Withholds a packet of the source on purpose: the receiver sees no gap. A packet that arrives after a later number leaves a
+  /// gap, because that number was sent.
   mutating func withhold(_ ssrc: UInt32, sequence: UInt16) {
     let step = Int(Int16(bitPattern: sequence &- highest))
     guard maps, ssrc == sourceSSRC, step > 0, step <= 3_000 else { return }

@@ -30,7 +30,7 @@ struct Packetizer: ~Copyable {
     (octets, capacity, count) = (memory, needed, 0)
   }
 
-  /// The memory for the next encoded frame, `frameBytes` long; nil if packets are not consumed.
+  /// The memory for the next encoded frame, `frameBytes` long; nil if it is full because packets are not consumed.
   var room: UnsafeMutablePointer<UInt8>? {
     guard let octets, count + frameBytes <= capacity else { return nil }
     return octets + count

@@ -65,7 +65,7 @@ public enum SRTPError: Error, Sendable, Equatable {
   case noRoom
   /// The index was received before.
   case replayed
-  /// The index is further behind than the replay window reaches.
+  /// The index is older than the replay window.
   case tooOld
   /// The tag does not match: forged, damaged, or under other keys.
   case authenticationFailed

@@ -57,7 +57,7 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
     var gap = found - slots
     var index = (gap &+ 1) & mask
     while slots[index].isUsed {
-      // The follower may move into the gap unless its home lies behind the gap.
+      // The follower may move into the gap unless its home index is after the gap.
       if (index &- home(slots[index].ssrc)) & mask >= (index &- gap) & mask {
         slots[gap] = slots[index]
         gap = index

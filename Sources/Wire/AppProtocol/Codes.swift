@@ -47,7 +47,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
   case callerNumber
   /// Emergency calls are not carried.
   case emergency
-  /// The other side is busy.
+  /// The other party is busy.
   case busy
   /// A description without a common codec.
   case codec

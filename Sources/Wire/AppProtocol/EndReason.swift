@@ -1,7 +1,7 @@
 /// How a call ended, for one device (docs/reference/protocol.md, Reasons). A reason this version does not know is read as
 /// `unknown`.
 public enum EndReason: String, CaseIterable, Sendable, Codable {
-  /// The other side hung up.
+  /// The other party hung up.
   case remoteHangup
   /// The caller hung up before the call was answered: a missed call.
   case callerCancelled
