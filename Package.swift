@@ -274,7 +274,7 @@ let testTargets: [Target] = [
   tests("TURN", ["Bytes", "STUN", "TURN"]),
   tests("JitterBuffer", ["Bytes", "RTP", "JitterBuffer"]),
   tests("AudioCodecs", ["Bytes", "RTP", "AudioCodecs"]),
-  tests("SpeechScore", ["Bytes", "SpeechScore"]),
+  tests("SpeechScore", ["Bytes", "AudioCodecs", "DemoSpeech", "SpeechScore"]),
   tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore", "CHeap"]),
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
   tests("Trunking", ["Bytes", "PhoneNumbers", "SIP", "SIPDialogs", "Trunking"]),

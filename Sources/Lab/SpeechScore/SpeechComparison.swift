@@ -99,10 +99,10 @@ extension SpeechComparison {
   }
 
   /// Follows the delay in samples frame by frame: each active frame searches ±10 ms around the last lag, the first ±40 ms. If
-  /// that fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the envelopes then give the new
-  /// lag.
+  /// that fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the waveform of the next 200 ms then gives
+  /// the new lag. Envelopes, or a single frame, do not: a vowel correlates with many others.
   static func track(_ played: [Int16], _ heard: [Int16], _ active: [Int], startLag: Int) -> Track {
-    let envelopes = (played: levels(played), heard: levels(heard))
+    let halves = (played: halved(played), heard: halved(heard))
     var matches = [Match?](repeating: nil, count: active.count)
     var lost: [Int] = []
     var lag = startLag
@@ -112,17 +112,15 @@ extension SpeechComparison {
       var found = bestLag(played, heard, start, around: lag, radius: radius)
       if found.map({ $0.correlation <= 0.6 }) ?? true {
         lost.append(position)
-        if lost.count % 5 == 0, let jump = jump(envelopes.played, envelopes.heard, from: active[lost[0]], lag: lag),
-          let there = bestLag(played, heard, start, around: jump, radius: 160), there.correlation > 0.6
-        {
+        if lost.count % 5 == 0, let jump = jump(halves.played, halves.heard, from: [active[lost[0]], index], lag: lag) {
           for missed in lost {
-            let other = bestLag(played, heard, active[missed] * frame / 2, around: there.lag, radius: 80)
+            let other = bestLag(played, heard, active[missed] * frame / 2, around: jump, radius: 160)
             if let other, other.correlation > matches[missed]?.correlation ?? -1 { matches[missed] = other }
           }
-          found = there
+          if let there = bestLag(played, heard, start, around: jump, radius: 160), there.correlation > 0.6 { found = there }
         }
       }
-      matches[position] = found
+      if found?.correlation ?? -1 > matches[position]?.correlation ?? -1 { matches[position] = found }
       if let found, found.correlation > 0.6 { (lag, radius, lost) = (found.lag, 80, []) }
     }
     return summary(matches, active, startLag)
@@ -147,17 +145,39 @@ extension SpeechComparison {
     return out
   }
 
-  /// The lag in samples, at most 1.5 s (the limit of kept first words) from the last, at which the envelopes of the next 400 ms
-  /// agree best.
-  private static func jump(_ a: [Double], _ b: [Double], from start: Int, lag: Int) -> Int? {
-    let window = start..<min(a.count, start + 40)
-    let around = lag / (frame / 2)
-    var best: (difference: Double, lag: Int)?
-    for step in around - 150...around + 150 where start + step >= 0 && window.upperBound + step <= b.count {
-      let difference = window.reduce(0.0) { $0 + abs(max(-60, a[$1]) - max(-60, b[$1 + step])) }
-      if difference < best?.difference ?? .infinity { best = (difference, step) }
+  /// Every other sample, the mean of two: 4 kHz decide where 200 ms of speech are, at a quarter of the cost.
+  private static func halved(_ samples: [Int16]) -> [Float] {
+    (0..<samples.count / 2).map { Float(Int32(samples[2 * $0]) + Int32(samples[2 * $0 + 1])) / 2 }
+  }
+
+  /// The lag in samples, at most 1.5 s (the limit of kept first words) from `lag`, at which 200 ms from one of `frames` on are heard with a
+  /// correlation above 0.7; nil: at none. Cost: about 10 million multiplications for each frame.
+  private static func jump(_ played: [Float], _ heard: [Float], from frames: [Int], lag: Int) -> Int? {
+    let (length, reach) = (800, 6_000)
+    var best = (correlation: Float(0.7), lag: Int?.none)
+    for start in frames.map({ $0 * frame / 4 }) where start + length <= played.count {
+      let (low, high) = (max(lag / 2 - reach, -start), min(lag / 2 + reach, heard.count - length - start))
+      guard low <= high else { continue }
+      let power = played[start..<start + length].reduce(0) { $0 + $1 * $1 }
+      var heardPower = heard[start + low..<start + low + length].reduce(0) { $0 + $1 * $1 }
+      played.withUnsafeBufferPointer { a in
+        heard.withUnsafeBufferPointer { b in
+          for lag in low...high {
+            // silence, or what is left of it by rounding, is not the speech
+            if heardPower > power / 50 {
+              var product: Float = 0
+              for offset in 0..<length { product += a[start + offset] * b[start + lag + offset] }
+              let correlation = product / (power * heardPower).squareRoot()
+              if correlation > best.correlation { best = (correlation, lag * 2) }
+            }
+            guard lag < high else { break }
+            let (first, next) = (b[start + lag], b[start + lag + length])
+            heardPower = max(0, heardPower + next * next - first * first)
+          }
+        }
+      }
     }
-    return best.map { $0.lag * frame / 2 }
+    return best.lag
   }
 
   struct Match { var lag = 0, correlation = -1.0, powerPlayed = 0.0, powerHeard = 0.0 }
