@@ -1,3 +1,4 @@
+import Bytes
 import PhoneNumbers
 
 /// Numbers of users in packed arrays, for more than a configuration file can list: a hash of the digits leads to the number, the
@@ -199,9 +200,7 @@ extension NumberTable {
 
   /// FNV-1a, then as above.
   private static func hash(_ id: some Sequence<UInt8>) -> Int {
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in id { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    return Self.hash(hash)
+    Self.hash(FNV1a(id).value)
   }
 
   fileprivate func find(_ key: UInt64) -> Int? {

@@ -15,13 +15,14 @@ extension UserAgent {
   /// Cookie, our mark, random text, and a hash of the user that the request is for: our mark with the same hash on a received
   /// request is a loop, with another a spiral (as in RFC 3261 §16.6 step 8).
   func newBranch(for user: String) -> String {
-    magicCookie + instanceKey + random.text(12, alphabet: identifierAlphabet) + "." + hexString(fnv(plainNumber(user)))
+    magicCookie + instanceKey + random.text(12, alphabet: identifierAlphabet) + "."
+      + hexString(FNV1a(plainNumber(user).utf8).value)
   }
 
   /// Whether we sent this request before, for the same user.
   func isLoop(_ message: Message, user: String) -> Bool {
     guard let vias = try? message.vias else { return false }
-    let hash = hexString(fnv(plainNumber(user)))
+    let hash = hexString(FNV1a(plainNumber(user).utf8).value)
     return vias.contains { via in
       guard let branch = via.branch.map(message.text) else { return false }
       return branch.hasPrefix(magicCookie + instanceKey) && branch.hasSuffix("." + hash)
@@ -31,10 +32,6 @@ extension UserAgent {
   /// The To tag of a response without state: the same for every retransmission of the request.
   func statelessTag(_ message: Message) -> String {
     let branch = (try? message.topVia)?.branch.map(message.text) ?? ""
-    return hexString(fnv(instanceKey + branch + message.callID))
-  }
-
-  private func fnv(_ text: String) -> UInt64 {
-    text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    return hexString(FNV1a((instanceKey + branch + message.callID).utf8).value)
   }
 }

@@ -43,9 +43,7 @@ struct SessionEntry: ~Copyable {
 struct UfragKey: Hashable, Sendable {
   let hash: UInt64
   init(_ bytes: some Sequence<UInt8>) {
-    var value: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
-    hash = value
+    hash = FNV1a(bytes).value
   }
 }
 

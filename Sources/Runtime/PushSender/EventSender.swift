@@ -160,8 +160,7 @@ final class EventWorker: HTTPWorker {
   }
 
   private static func name(of url: String) -> String {
-    let hash = url.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    return String(hash, radix: 16)
+    String(FNV1a(url.utf8).value, radix: 16)
   }
 
   private func keep(_ event: StoredEvent, _ hook: Hook) {

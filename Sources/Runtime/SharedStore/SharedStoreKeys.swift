@@ -1,3 +1,4 @@
+import Bytes
 import CallFlow
 import Cluster
 import SIPDialogs
@@ -49,9 +50,10 @@ struct SharedStoreKeys: Sendable {
     }
     guard out.count > 128 else { return String(decoding: out, as: UTF8.self) }
     // FNV-1a of 64 bits, twice: whoever finds two such names shares only his own users' hints
-    let first = out.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    let second = out.reversed().reduce(first) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    return String(decoding: out.prefix(96), as: UTF8.self) + "%%" + String(first, radix: 16) + String(second, radix: 16)
+    var hash = FNV1a(out)
+    let first = hash.value
+    hash.add(out.reversed())
+    return String(decoding: out.prefix(96), as: UTF8.self) + "%%" + String(first, radix: 16) + String(hash.value, radix: 16)
   }
 
   private static func hex(_ digit: UInt8) -> UInt8 { digit < 10 ? 48 + digit : 55 + digit }

@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 import Glibc
 
@@ -113,7 +114,7 @@ final class RecordTail {
   private static func head(_ fd: Int32) -> UInt64 {
     var bytes = [UInt8](repeating: 0, count: Int(headBytes))
     guard pread(fd, &bytes, bytes.count, 0) == bytes.count else { return 0 }
-    let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    let hash = FNV1a(bytes).value
     return hash == 0 ? 1 : hash
   }
 

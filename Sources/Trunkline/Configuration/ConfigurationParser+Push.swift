@@ -75,9 +75,7 @@ extension ConfigurationParser {
     else { return nil }
     (out.tls.certificate, out.tls.key) = (certificate, key)
     // Not a secret: the hash only distinguishes a renewed certificate.
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in content { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    return .certificate(name: hexString(hash))
+    return .certificate(name: hexString(FNV1a(content).value))
   }
 
   // MARK: FCM

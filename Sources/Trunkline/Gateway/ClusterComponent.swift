@@ -217,9 +217,7 @@ extension Settings {
     var text = trunks.map { "\($0.name) \($0.routing.maximumCalls ?? -1) \($0.routing.callsPerSecond ?? -1)" }.joined(
       separator: "\n")
     text += users.map(\.id).joined(separator: " ") + "\(auth.audience) \(calls.bounds.callsPerUser)"
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    return String(hash, radix: 36)
+    return String(FNV1a(text.utf8).value, radix: 36)
   }
 
   /// The SIP address in the lease, for edges and other nodes: with the transport of `edges.sip`, else TCP if we listen on it.

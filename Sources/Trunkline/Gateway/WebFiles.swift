@@ -1,3 +1,4 @@
+import Bytes
 import CWebFiles
 
 /// The pages' files, embedded in the binary: the web phone with the browser client's package that it stands on, and the status page.
@@ -13,14 +14,11 @@ enum WebFiles {
 
   /// Names the web phone's files that this binary serves, at `version`: a page that was loaded from another one knows that it is old. FNV-1a of all octets.
   static let version: String = {
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    var hash = FNV1a()
     for index in 0..<cweb_phone_file_count {
-      for octet in UnsafeBufferPointer(start: cweb_phone_files[index].octets, count: cweb_phone_files[index].length) {
-        hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3
-      }
+      hash.add(UnsafeBufferPointer(start: cweb_phone_files[index].octets, count: cweb_phone_files[index].length))
     }
-    let digits = String(hash, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
+    return hexString(hash.value)
   }()
 
   /// What the app port serves.

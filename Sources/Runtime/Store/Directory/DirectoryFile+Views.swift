@@ -1,5 +1,6 @@
 import AppProtocol
 import AppSessions
+import Bytes
 import GRDB
 
 /// A device's view of its directories, merged, with one version.
@@ -102,8 +103,7 @@ extension DirectoryFile {
 
   /// A short text that identifies a device's directories, in order: the same at all nodes (FNV-1a of 64 bits).
   static func mark(_ device: DeviceKey, _ accounts: [String]) -> String {
-    let hash = text(device, accounts).utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    return String(hash, radix: 36)
+    String(FNV1a(text(device, accounts).utf8).value, radix: 36)
   }
 
   /// The version that a device would get now; nil if its directories are still the same.
