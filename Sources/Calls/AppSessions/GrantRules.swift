@@ -1,14 +1,14 @@
 import JSONWebToken
 
-/// What a login token may grant: `users[].claims` of the row `any`, within what that row allows every user.
+/// Limits for the grants of login tokens: `users[].claims` of the row `any`, within that row's limits for every user.
 public struct GrantRules: Sendable, Equatable {
   public static let defaultMaxNumbers = 10
-  /// Beginnings of the numbers that may be granted.
+  /// Prefixes of the numbers that may be granted.
   public var numbers: [String]
   /// Most numbers of one token.
   public var maxNumbers: Int
   public var acceptsDiversions: Bool
-  /// What holds for each user without a claim, which no claim exceeds; nil: no limit.
+  /// Limits of each user without a claim, which no claim exceeds; nil: no limit.
   public var allow: [String]?
   public var maxCalls: Int?
   public var callsPerHour: Int?
@@ -21,7 +21,7 @@ public struct GrantRules: Sendable, Equatable {
     (self.allow, self.maxCalls, self.callsPerHour) = (allow, maxCalls, callsPerHour)
   }
 
-  /// Throws what the grant has too much of: a token is taken whole or refused, never narrowed.
+  /// Throws the first part of the grant that exceeds the rules: a token is accepted whole or refused, never narrowed.
   public func check(_ grant: TokenGrant) throws(TokenGrant.Fault) {
     guard grant.numbers.count <= maxNumbers else {
       throw .init("numbers", "has more than \(maxNumbers): see users[].claims.max_numbers")
