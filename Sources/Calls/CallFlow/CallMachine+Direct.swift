@@ -1,15 +1,15 @@
 import SIPDialogs
 
-/// The two calls of a call between users.
+/// Connects the two calls of a call between users.
 extension CallMachine {
-  /// Carries what the legs have said to each other, until nothing more follows.
+  /// Passes the commands for one leg to the other as events, until no command is left.
   mutating func connectDirectLegs(_ step: inout Step) {
     while !step.directCommands.isEmpty {
       for event in direct.events(of: step.directCommands.removeFirst()) { handle(event, &step) }
     }
   }
 
-  /// For a leg of ours that is to be invited.
+  /// The id of a new leg of ours that is to be invited.
   mutating func nextLegID(over trunk: Routing.Trunk) -> LegID {
     let number = makeNumber()
     return trunk.name == Routing.directTrunk ? .direct(number, isOutbound: true) : .outbound(number)
@@ -21,7 +21,7 @@ extension CallMachine {
       ?? (wanted == nil && routing.directRule(to) != nil && routing.user(user) != nil ? user : nil)
   }
 
-  /// Each of the two has the other in its record.
+  /// Stores the other call in the record of each.
   mutating func introduce(_ call: inout Call, over leg: LegID) {
     guard leg.isDirect, let caller = legs[leg.directPeer], let user = calls[caller]?.users.owner else { return }
     call.parties.peer = .init(call: caller, user: user)

@@ -4,12 +4,12 @@ import Bytes
 import JSONWebToken
 import SIPDialogs
 
-/// Numbers and limits that login tokens carry: kept in the directory, and handed to the store.
+/// Numbers and limits in login tokens: kept in the directory, and passed to the store.
 extension CallMachine {
   mutating func granted(_ grant: TokenGrant, _ key: DeviceKey, _ session: SessionID, _ step: inout Step) {
-    // what comes with a login that is refused grants nothing
+    // a refused login grants nothing
     if devices.isRevoked(key) { return }
-    // the file has said who this is
+    // the configuration file defines this user
     if routing.directory.isListed(key.user) { return }
     if sharesGrants, grant.issuedAt == 0 {
       let fault = TokenGrant.Fault("", "the token needs iat: by it the nodes of a cluster know which of two is the later one")
@@ -32,7 +32,7 @@ extension CallMachine {
     }
   }
 
-  /// Those of the old routing that the new one allows.
+  /// Replaces the routing, and keeps the grants that the new one allows.
   mutating func replace(_ new: Routing, _ step: inout Step) {
     let grants = routing.directory.grants
     routing = new
@@ -47,14 +47,14 @@ extension CallMachine {
 
   // MARK: in a cluster
 
-  /// What tokens grant at one node holds at all.
+  /// Whether grants of one node hold at all nodes.
   var sharesGrants: Bool { configuration.isClustered && routing.directory.grantRules != nil }
 
   private func share(_ grants: [SharedGrant], _ step: inout Step) {
     if sharesGrants, !grants.isEmpty { step.output.actions.append(.shareGrants(grants)) }
   }
 
-  /// What other nodes have said.
+  /// Applies the grants of other nodes.
   mutating func merge(_ grants: SharedGrants, _ step: inout Step) {
     let merged = routing.directory.grants.merge(grants.rows, routing.directory.grantRules, at: step.wallNow)
     granted(merged.stored, &step)
@@ -64,7 +64,7 @@ extension CallMachine {
     share(routing.directory.grants.missing(in: known), &step)
   }
 
-  /// What tokens granted to this user goes, at all nodes.
+  /// Removes the user's grant at all nodes. Returns how many were removed here.
   mutating func forgetGrants(of user: String, _ step: inout Step) -> Int {
     let issuedAt = max(step.wallNow, routing.directory.grants[user]?.issuedAt ?? 0)
     let removed = routing.directory.grants.remove(user)
@@ -73,14 +73,14 @@ extension CallMachine {
     return removed.count
   }
 
-  /// Nobody has the number here, and what other nodes know was not read yet.
+  /// No user has the number here, but the grants of other nodes were not read yet.
   func mayBeElsewhere(_ invite: InboundInvite) -> Bool {
     sharesGrants && !hasSharedGrants && routing.isForUsers(of: invite.trunk)
   }
 }
 
 extension CallMachine.Input {
-  /// Comes before anything runs.
+  /// Inputs of the store arrive before anything runs.
   var isOfStore: Bool {
     switch self {
     case .devices, .grants, .blocked: true

@@ -6,8 +6,9 @@ import MediaSession
 import PhoneNumbers
 import SIPDialogs
 
-/// Calls that a program makes for a user (`Input.originate`): the user's devices ring first, as for a call from the number, and the INVITE
-/// follows when one of them has answered and has media; or the INVITE goes first (`Call+NumberFirst.swift`). The rules of `call.start` hold.
+/// Calls that a program makes for a user (`Input.originate`): the user's devices ring first, as for a call from the number,
+/// and the INVITE follows when one of them has answered and has media; or the INVITE is sent first
+/// (`Call+NumberFirst.swift`). The rules of `call.start` hold.
 extension CallMachine {
   mutating func originate(_ wanted: OriginateRequest, _ question: QuestionID, _ step: inout Step) {
     let called = Handle(k: Self.isNumber(wanted.to) ? .phone : .generic, h: wanted.to)
@@ -69,7 +70,7 @@ extension CallMachine {
     reserve(call, question, &step)
   }
 
-  /// Also one that cannot be called, so that the refusal says why; else it may be a user's id.
+  /// True also for a number that cannot be called, so that the refusal states why; other texts may be a user's id.
   private static func isNumber(_ text: String) -> Bool {
     do throws(NumberRefusal) {
       _ = try DialledNumber(text, in: nil)
@@ -117,7 +118,7 @@ extension CallMachine {
     case .granted:
       call.trunkLeg.holdsSlot = needsSlot(call.trunk)
       reserve(call, question, &step)
-    // ids are random: never
+    // ids are random, so this does not happen
     case .atOtherNode: step.answer(question, .refused(Failure(.overload, msg: "another node has this call")))
     case .refused(let reason):
       step.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: call.trunk.name, caller: call.wantedByProgram)))
@@ -132,7 +133,7 @@ extension CallMachine {
         MediaRequest(call.id, session: call.session, user: call.users.owner, toward: call.trunk.peer?.flow.remote.ip)))
   }
 
-  /// Media is reserved: it is a call, and rings, or waits for its start line on disk.
+  /// Media is reserved: the call exists, and rings, or waits for its start line on disk.
   mutating func originated(_ call: Call, _ reservation: MediaReservation, _ question: QuestionID, _ step: inout Step) {
     var call = call
     call.mark(.start, detail: call.trunk.name, &step)
@@ -155,9 +156,9 @@ extension CallMachine {
 }
 
 extension Call {
-  /// What a call has that a program made.
+  /// Data of a call that a program made.
   struct Origination {
-    /// What the trunk is shown beside the user's number.
+    /// The name that the trunk gets beside the user's number.
     var displayName: String?
     var first: OriginateRequest.First
   }

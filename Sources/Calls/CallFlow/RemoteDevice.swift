@@ -1,7 +1,7 @@
 public import AppProtocol
 public import AppSessions
 
-/// A device whose socket is at another node, as far as is known.
+/// A device whose socket is at another node, as far as this node knows.
 public struct RemoteDevice: Hashable, Sendable {
   public var key: DeviceKey
   public var node: String
@@ -15,7 +15,7 @@ public struct RemoteDevice: Hashable, Sendable {
 }
 
 extension RemoteDevice {
-  /// It knows `call.wake`; another one hears of calls elsewhere by push only.
+  /// It supports `call.wake`; other devices are notified of calls at other nodes by push only.
   var isWakeable: Bool { caps.contains(nodesCapability) }
 }
 

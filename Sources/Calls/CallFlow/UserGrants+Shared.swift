@@ -2,10 +2,10 @@ public import AppSessions
 public import JSONWebToken
 import Trunking
 
-/// A user's grant as the nodes of a cluster tell it each other.
+/// A user's grant as the nodes of a cluster exchange it.
 public struct SharedGrant: Hashable, Sendable {
   public var user: String
-  /// Nil: the user was erased; tokens of until then grant nothing.
+  /// Nil: the user was erased; tokens issued until then grant nothing.
   public var grant: TokenGrant?
   /// `iat` of the token, or when the user was erased; milliseconds since 1970.
   public var issuedAt: Int64
@@ -20,34 +20,36 @@ public struct SharedGrant: Hashable, Sendable {
     self.init(user: entry.user, grant: entry.grant, issuedAt: entry.grant.issuedAt, seen: entry.seen)
   }
 
-  /// The numbers that are left of its token's, -1 of an erased user's: of one token they only become fewer.
+  /// The numbers that are left of the token's, -1 for an erased user: for one token the count only falls.
   public var rank: Int { grant?.numbers.count ?? -1 }
 
-  /// Which of two of a user holds at all nodes: the later token; of one token that with fewer numbers; then that which was seen later.
+  /// Which of two grants of a user wins at all nodes: the later token; of one token, the grant with fewer numbers; then the
+  /// one that was seen later.
   public func isLater(than other: SharedGrant) -> Bool {
     (issuedAt, -rank, seen) > (other.issuedAt, -other.rank, other.seen)
   }
 }
 
-/// What a cluster's shared store has of grants: some of it, or all.
+/// Grants in a cluster's shared store: some of them, or all.
 public struct SharedGrants: Sendable {
   public var rows: [SharedGrant]
-  /// With the last rows of all: every user that the shared store has, and `issuedAt`. Whatever is later here it lacks.
+  /// Set with the last rows of all: every user in the shared store, and `issuedAt`. The shared store lacks every grant that
+  /// is later here.
   public var known: [String: Int64]?
   public init(_ rows: [SharedGrant], known: [String: Int64]? = nil) { (self.rows, self.known) = (rows, known) }
 }
 
-/// A cluster's grants: every node comes to the same, in whatever order it hears of them.
+/// The grants of a cluster: all nodes reach the same state, in whatever order they receive the changes.
 ///
-/// | of another node | and | then |
+/// | received from another node | and | then |
 /// |---|---|---|
-/// | a later token of a user | | it replaces the user's; a number is whose token is later, of two as late that of the user whose id is greater |
-/// | the same token | with fewer numbers | the others are lost here too |
-/// | an earlier one | | nothing: ours is on its way there |
-/// | an erased user | the token here is not later | it goes |
+/// | a later token of a user | | it replaces the user's grant; a number belongs to the later token, of two as late to the user whose id is greater |
+/// | the same token | with fewer numbers | the others are removed here too |
+/// | an earlier token | | nothing: the later one is on its way to that node |
+/// | an erased user | the token here is not later | the grant is removed |
 extension UserGrants {
-  /// The latest token first: a number that moves is nobody's at no moment. Costs some hashes for each number.
-  /// - Returns: what a store has to hold, and what other nodes do not know yet: whose numbers were lost to a later token.
+  /// The latest token is handled first, so that a number that moves always has an owner. Costs some hashes for each number.
+  /// - Returns: the changes that a store must write, and those that other nodes lack: users whose numbers a later token claimed.
   public mutating func merge(
     _ rows: [SharedGrant], _ rules: GrantRules?, at now: Int64
   ) -> (stored: [Change], shared: [SharedGrant]) {
@@ -93,7 +95,7 @@ extension UserGrants {
     out.stored.append(.stored(entry))
   }
 
-  /// What a shared store with these users lacks, or has an earlier token of.
+  /// The grants that a shared store with these users lacks, or has from an earlier token.
   public func missing(in known: [String: Int64]) -> [SharedGrant] {
     entries.values.compactMap { entry in
       known[entry.user].map { $0 < entry.grant.issuedAt } ?? true ? SharedGrant(entry) : nil

@@ -2,22 +2,22 @@ public import AppSessions
 public import JSONWebToken
 import Trunking
 
-/// What login tokens gave to users that the configuration does not list: numbers, limits, diversions. A value. It holds no clock and no disk:
-/// what a store must hold comes back as `Change`.
+/// Numbers, limits and diversions that login tokens granted to users outside the configuration. A value without clock or
+/// disk: each mutation returns the `Change`s that a store must write.
 ///
 /// | a token with | and | becomes |
 /// |---|---|---|
-/// | a first or later `iat` of its user | its numbers are free, or another user's by an earlier `iat` | the user's grant; those numbers leave the other for good, in one step |
-/// | the same | a number is another user's by a token that is as late | a fault: nothing changes |
-/// | an earlier `iat` than the user's grant, or that very token again | – | seen; the grant stays |
+/// | a first or later `iat` of its user | its numbers are free, or another user's by an earlier `iat` | the user's grant; in the same step the other user loses those numbers for good |
+/// | the same | another user has a number by a token that is as late or later | a fault: nothing changes |
+/// | an earlier `iat` than the user's grant, or the same token again | – | seen; the grant stays |
 ///
-/// Logging out changes nothing: calls to the numbers are for a user without a device. A grant that no token named for
-/// `Limits.grantSeconds` (30 days) gives way when there is no room, and is not loaded again.
+/// A logout changes nothing: the numbers then belong to a user without a device. A grant that no token named for
+/// `Limits.grantSeconds` (30 days) is evicted when the table is full, and is not loaded again.
 public struct UserGrants: Sendable {
   public struct Entry: Hashable, Sendable {
     public var user: String
     public var grant: TokenGrant
-    /// When a token last named it; milliseconds since 1970.
+    /// When a token last named the grant; milliseconds since 1970.
     public var seen: Int64
     public init(user: String, grant: TokenGrant, seen: Int64) { (self.user, self.grant, self.seen) = (user, grant, seen) }
   }
@@ -33,20 +33,20 @@ public struct UserGrants: Sendable {
     }
   }
   public enum Fault: Error, Hashable, Sendable {
-    /// Another user has this one of the numbers.
+    /// Another user has the number at this index.
     case ownedByOther(Int)
     case full
   }
 
   private(set) var entries: [String: Entry] = [:]
-  /// By canonical number.
+  /// Users by canonical number.
   private(set) var owners: [String: String] = [:]
   private let users: Int
   private let numbers: Int
 
   public init() { self.init(users: Limits.grantedUsers, numbers: Limits.tableGrantedNumbers) }
 
-  /// Tests take fewer.
+  /// Tests set lower limits.
   init(users: Int, numbers: Int) { (self.users, self.numbers) = (users, numbers) }
 
   public var userCount: Int { entries.count }
@@ -55,7 +55,7 @@ public struct UserGrants: Sendable {
 
   public subscript(user: String) -> TokenGrant? { entries[user]?.grant }
 
-  /// Who has a number, and how the token writes it; compared by `Routing.canonical`.
+  /// The owner of a number, and the number as the token writes it; compared by `Routing.canonical`.
   public func owner(of number: String) -> (user: String, number: String)? {
     let canonical = Routing.canonical(number)
     guard let user = owners[String(canonical)] else { return nil }
@@ -69,7 +69,7 @@ public struct UserGrants: Sendable {
     for (index, number) in grant.numbers.enumerated() {
       guard let other = owners[String(Routing.canonical(number))], other != user else { continue }
       guard grant.issuedAt > entries[other]?.grant.issuedAt ?? 0 else {
-        // that very token, after a later one took a number of it
+        // the same token again, after a later one claimed one of its numbers
         if let known, grant.issuedAt == known.issuedAt, grant.issuedAt != 0 { return touch(user, at: now) }
         throw .ownedByOther(index)
       }
@@ -83,15 +83,15 @@ public struct UserGrants: Sendable {
     return changes + (entries[user].map { [.stored($0)] } ?? [])
   }
 
-  /// What tokens granted to this user goes, as if none had.
+  /// Removes the user's grant, as if no token had granted anything.
   public mutating func remove(_ user: String) -> [Change] {
     guard entries[user] != nil else { return [] }
     forget(user)
     return [.removed(user: user)]
   }
 
-  /// What a store held. The later of two tokens has a number that both name.
-  /// - Returns: what that store need not hold any more.
+  /// Loads the entries of a store. If two tokens name a number, the later one has it.
+  /// - Returns: the entries that the store may drop.
   public mutating func load(_ stored: [Entry], at now: Int64) -> [Change] {
     var changes: [Change] = []
     for entry in stored.sorted(by: { ($0.grant.issuedAt, $0.user) < ($1.grant.issuedAt, $1.user) }) {
@@ -110,7 +110,7 @@ public struct UserGrants: Sendable {
     return changes
   }
 
-  /// Leaves those that `rules` allow.
+  /// Keeps the grants that `rules` allow, and removes the others.
   public mutating func keep(_ rules: GrantRules?) -> [Change] {
     let gone = entries.values.filter { entry in
       guard let rules else { return true }
@@ -120,7 +120,7 @@ public struct UserGrants: Sendable {
     return gone.map { .removed(user: $0.user) }
   }
 
-  /// Nobody has the number.
+  /// Removes the number from its owner, if there is one.
   mutating func release(_ number: String) {
     if let owner = owner(of: number) { _ = lose([number], from: owner.user) }
   }
@@ -170,7 +170,7 @@ public struct UserGrants: Sendable {
 }
 
 extension TokenGrant {
-  /// The settings of a user that holds this grant: what it does not say is as `anyone` has it.
+  /// The settings of a user that holds this grant; values that the grant lacks are those of `anyone`.
   func user(_ id: String, _ anyone: Routing.User) -> Routing.User {
     var out = anyone
     out.id = id
