@@ -1,4 +1,4 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+// The named limits of this module: every bound on a queue, table or message.
 enum Limits {
   /// Devices of one user: as many as ring together.
   static let devicesPerUser = 16
@@ -6,16 +6,16 @@ enum Limits {
   static let revokedPerUser = 64
   /// Devices in all.
   static let devices = 200_000
-  /// Users whose devices a store gives at once.
+  /// Users whose devices a store returns in one page.
   static let usersOfPage = 1_000
   /// Push registrations of one device: services, and topics of one service.
   static let bindingsPerDevice = 4
-  /// A device that was not seen for so long gives way to a new one of its user.
+  /// A device that was not seen for this long gives way to a new one of its user.
   static let staleMilliseconds: Int64 = 30 * 86_400_000
-  /// A full table is searched for these once in so long.
+  /// A full table is searched for such devices at most once in this time.
   static let staleLookMilliseconds: Int64 = 60_000
-  /// A word of this node that is younger may not have reached the cluster's store.
+  /// A younger change of this node may not have reached the cluster's store.
   static let storeLagMilliseconds: Int64 = 60_000
-  /// A device's last appearance is stored again when it moved by more than this.
+  /// A device's last appearance is stored again when it has moved by more than this.
   static let lastSeenMilliseconds: Int64 = 3_600_000
 }
