@@ -6,21 +6,21 @@ public enum Limits {
   public static let voipBodyBytes = 5_120
   /// Bytes of the data of one FCM message, and of a Web Push record before encryption.
   public static let dataBytes = 4_096
-  /// A webhook's answer, the users it may name, and the bytes of a text in it.
+  /// Bytes of a webhook's answer, the number of users in it, and the bytes of a text in it.
   public static let routeAnswerBytes = 8_192
   public static let routeUsers = 16
   public static let routeTextBytes = 512
-  /// The answer of a webhook about a user.
+  /// Bytes of a webhook's answer about a user.
   static let userAnswerBytes = 16_384
-  /// Questions to webhooks that wait for an answer at one time, and webhooks whose failures are remembered.
+  /// Requests to webhooks that wait for an answer at one time, and webhooks whose failures are remembered.
   public static let webhooksUnderWay = 256
   public static let webhooks = 64
   /// Events of one webhook that wait for its answer, and how many of them are under way.
   public static let eventsOpen = 1_024
   public static let eventsUnderWay = 16
-  /// A receiver that failed so often in a row was away.
+  /// Failures in a row after which a receiver counts as away.
   static let failuresAway = 3
-  /// How long an event is tried; and the longest pause between two tries of one, and of a server that fails.
+  /// How long an event is retried; and the longest pause between two tries of one event, and of a failing server.
   public static let eventAge = Duration.seconds(24 * 3600)
   static let eventRetry = Duration.seconds(600)
   static let sinkRetry = Duration.seconds(60)
@@ -29,7 +29,7 @@ public enum Limits {
   public static let eventKeys = 2
   /// Bytes of a token as an app registers it: 32 to 100 for APNs, some 200 for FCM, a subscription's JSON for Web Push.
   public static let tokenBytes = 2_048
-  /// Hexadecimal digits of an APNs token: 64 today, and Apple says that it may grow.
+  /// Hexadecimal digits of an APNs token: 64 today, and Apple states that it may grow.
   public static let apnsTokenBytes = 8...200
   public static let fcmTokenBytes = 1_024
   /// Characters of a topic, which is a bundle identifier.
@@ -41,18 +41,18 @@ public enum Limits {
   public static let pushesInFlight = 20_000
   /// Sends of one push, the first included.
   public static let attempts = 2
-  /// How long before the ring deadline a retry is still worth its while.
+  /// Least time until the ring deadline for a retry.
   public static let retryMargin = Duration.seconds(2)
   /// How long one attempt may take before it counts as lost.
   public static let attemptTime = Duration.seconds(10)
-  /// Keys from a URL: how long they are fresh without a word of the server's, at least and at most; the longest pause between tries; how soon a
-  /// token with a key that is not here has them fetched again; and how long they count whatever fails.
+  /// Keys from a URL: how long they are fresh without Cache-Control, at least and at most; the longest pause between tries;
+  /// the least time from one fetch to a fetch for an unknown key; and how long keys are valid if all fetches fail.
   static let keysFresh = Duration.seconds(600)
   static let keysFreshLeast = Duration.seconds(60)
   static let keysFreshMost = Duration.seconds(3_600)
   static let keysRetryMost = Duration.seconds(60)
   static let keysWantedAgain = Duration.seconds(10)
   static let keysKept = Duration.seconds(86_400)
-  /// When a service or a webhook's server is left alone: a failure is a transport that broke or a 5xx, not an answer about one token.
+  /// When a service or a webhook's server is left alone: a failure is a broken transport or a 5xx, not an answer about one token.
   static let breaker = CircuitBreaker.Policy(failures: 5, pause: .seconds(1) ... .seconds(30), attemptTime: attemptTime)
 }

@@ -4,7 +4,7 @@ import Foundation
 
 /// Signatures by the Standard Webhooks specification: HMAC-SHA256 over `ID.TIMESTAMP.BODY`.
 public enum StandardWebhook {
-  /// A secret as its file has it: `whsec_` and base64, or any other text, which is taken as it is.
+  /// The key of a secret in a file: `whsec_` and base64, or any other text, used unchanged; nil below 16 bytes.
   public static func key(_ text: String) -> [UInt8]? {
     let word = text.trimmingCharacters(in: .whitespacesAndNewlines)
     guard word.hasPrefix("whsec_") else { return word.utf8.count >= 16 ? Array(word.utf8) : nil }
@@ -24,7 +24,7 @@ public enum StandardWebhook {
     ]
   }
 
-  /// Whether one of the signatures of a request is of one of the keys, and its time is not further off than `tolerance` seconds.
+  /// Whether one of a request's signatures was made with one of the keys, and its time is within `tolerance` seconds of `now`.
   public static func isGenuine(
     id: String, timestamp: String, signatures: String, body: [UInt8], keys: [[UInt8]], now: Int64, tolerance: Int64 = 300
   ) -> Bool {
