@@ -1,8 +1,8 @@
 import Bytes
 import SIP
 
-/// What a request inside a dialog holds besides what the dialog gives it; kept with its transaction, so that it can go again
-/// with credentials.
+/// The content of a request inside a dialog besides the dialog's headers; kept with its transaction, so that it can be sent
+/// again with credentials.
 struct RequestContent {
   var fields: [(HeaderName, String)] = []
   var body: String?
@@ -31,11 +31,11 @@ struct ReliableResponse {
   var hasSDP: Bool
   /// Its SDP was our offer: the PRACK holds the answer.
   var wantsAnswer: Bool
-  /// The final response is out: no more retransmissions, but a PRACK on its way is still known.
+  /// The final response was sent: no more retransmissions, but a PRACK on its way is still recognised.
   var isOver = false
 }
 
-/// A provisional response that waits its turn.
+/// A provisional response of ours: the last one sent, or one that waits for the PRACK of an earlier one.
 struct Provisional {
   var code: Int
   var reason: String?
@@ -61,11 +61,11 @@ struct OurOffer {
 /// The session timer that both sides agreed on (RFC 4028).
 struct SessionTimer: Hashable {
   var seconds: Int
-  /// Whether the refreshes are ours to send.
+  /// Whether we send the refreshes.
   var isRefresher: Bool
 }
 
-/// What a request's Session-Expires comes to: the timer, and the fields of the 2xx.
+/// The result of a request's Session-Expires: the timer, and the fields of the 2xx.
 struct SessionAgreement {
   var timer: SessionTimer?
   var fields: [(HeaderName, String)] = []

@@ -28,11 +28,11 @@ struct Leg {
   let id: LegID
   let trunk: String
   var phase: Phase
-  /// How the INVITE came or went.
+  /// The flow on which the INVITE was received or sent.
   var flow: Flow
-  /// How it came or went first, if the peer has changed to another connection since.
+  /// The first flow, if the peer has changed to another connection since.
   var home: Flow?
-  /// It goes from another address of ours than it began at, and follows the way to the peer from then on.
+  /// It uses another address of ours than it began at, and follows the route to the peer from then on.
   var hasMoved = false
   var dialog: Dialog
   /// The server or client transaction of the INVITE.
@@ -48,15 +48,15 @@ struct Leg {
   var lastProvisional: Provisional?
 
   // Reliable provisional responses of ours.
-  /// As the INVITE and the trunk's rules settle it.
+  /// Settled by the INVITE and the trunk's rules.
   var reliability = TrunkRules.Reliability.off
   /// RSeq of the last one; 0 before the first.
   var lastReliable: UInt32 = 0
   var reliable: ReliableResponse?
   var waitingProvisionals: [Provisional] = []
-  /// Our offer in a provisional response has had its answer: the 200 holds none.
+  /// The peer has answered our offer in a provisional response: the 200 contains no description.
   var isProvisionallyAnswered = false
-  /// A description of ours has gone out in a reliable provisional response and is acknowledged: the peer may offer again.
+  /// A reliable provisional response with a description of ours was sent and acknowledged: the peer may offer again.
   var isExchangeComplete = false
   /// The 200 waits for a PRACK (RFC 3262 §3).
   struct PendingAnswer { var sdp: String? }
@@ -72,15 +72,15 @@ struct Leg {
   var offerTries = 0
 
   // The session timer.
-  /// What the 2xx to the peer's INVITE will say.
+  /// The agreement that the 2xx to the peer's INVITE will state.
   var agreement = SessionAgreement()
   var session: SessionTimer?
   /// The Min-SE of our requests.
   var minimumSession = Limits.sessionSeconds
-  /// The peer's Allow holds UPDATE.
+  /// The peer's Allow contains UPDATE.
   var peerAllowsUpdate = false
 
-  /// The subscription of a REFER that we were sent, and of one that we sent (RFC 3515).
+  /// The subscription of a REFER that we received, and of one that we sent (RFC 3515).
   var referIn: ReferIn?
   var referOut: ReferOut?
 
@@ -88,10 +88,10 @@ struct Leg {
   var cancel = Cancel.none
   var invite: OutboundInvite?
   var digest: DigestClient?
-  /// The server that is tried now, and those that are left.
+  /// The server that is tried now, and the servers that are left.
   var target: TrunkTarget?
   var further: ArraySlice<TrunkTarget> = []
-  /// This try goes by `target.large`; `isSmallOnly`: that one was refused.
+  /// This try uses `target.large`; `isSmallOnly`: `target.large` was refused.
   var isLarge = false
   var isSmallOnly = false
   var credentials: Credentials?

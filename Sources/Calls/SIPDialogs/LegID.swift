@@ -1,6 +1,7 @@
 /// One INVITE dialog usage of ours, inbound or outbound. Never reused while the process lives.
 ///
-/// Inbound legs are numbered by `UserAgent`; the caller numbers outbound legs with `LegID.outbound(n)`, so the two can not meet.
+/// Inbound legs are numbered by `UserAgent`; the caller numbers outbound legs with `LegID.outbound(n)`, so the two cannot
+/// collide.
 public struct LegID: Hashable, Sendable, CustomStringConvertible {
   public let raw: UInt64
 
@@ -9,7 +10,8 @@ public struct LegID: Hashable, Sendable, CustomStringConvertible {
   /// An outbound leg with the caller's own running number, which must not repeat.
   public static func outbound(_ number: UInt64) -> LegID { LegID(raw: number | outboundBit) }
 
-  /// A leg of a call between two users of ours, which no message leaves: the caller's is outbound. Numbered as outbound legs are.
+  /// A leg of a call between two users of ours, for which no message is sent: the caller's is outbound. Numbered as outbound
+  /// legs are.
   public static func direct(_ number: UInt64, isOutbound: Bool) -> LegID {
     LegID(raw: number & ~outboundBit | directBit | (isOutbound ? outboundBit : 0))
   }

@@ -9,7 +9,7 @@ struct Refused: Error {
 
 /// Offers and refreshes of the peer inside a dialog: re-INVITE (RFC 3261 §14.2) and UPDATE (RFC 3311 §5.2).
 extension UserAgent {
-  /// The session description of a request; throws what answers a body that we cannot read.
+  /// The session description of a request; throws the response to a body that we cannot read.
   func description(of request: Request) throws(Refused) -> String? {
     let body: SessionBody
     do { body = try request.message.sessionBody } catch { throw Refused(error.status) }
@@ -44,7 +44,7 @@ extension UserAgent {
       return respondOnce(request, ResponseContent(code: leg.phase == .ending ? 481 : 400))
     }
     if leg.phase == .calling {
-      // A dialog that no provisional response has made is none; an offer in it must follow the answer to ours.
+      // Without a provisional response from this tag there is no dialog; an offer in it must follow the answer to ours.
       guard let early = leg.early[request.fromTag] else { return respondOnce(request, ResponseContent(code: 481)) }
       if hasOffer, early.sdp == nil { return respondOnce(request, ResponseContent(code: 491)) }
     } else if hasOffer {
@@ -57,7 +57,7 @@ extension UserAgent {
     handleOffer(request, leg)
   }
 
-  /// What both have in common once the offer may come.
+  /// The common part of both, once an offer is allowed.
   private mutating func handleOffer(_ request: Request, _ leg: Leg) {
     let (sdp, session): (String?, SessionAgreement)
     do throws(Refused) {

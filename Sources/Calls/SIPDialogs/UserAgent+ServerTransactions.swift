@@ -1,7 +1,7 @@
 import Bytes
 import SIP
 
-/// What a response holds besides the headers copied from its request.
+/// The content of a response besides the headers copied from its request.
 struct ResponseContent {
   var code: Int
   var reason: String?
@@ -14,7 +14,7 @@ struct ResponseContent {
 }
 
 extension UserAgent {
-  /// Starts the machine of a request; the caller has looked that the table has room.
+  /// Starts the transaction of a request; the caller has checked that the table has room.
   mutating func beginServer(_ key: ServerKey, _ method: Method, merge: MergeKey? = nil, _ reply: Reply, leg: LegID? = nil)
     -> UInt64
   {
@@ -75,13 +75,13 @@ extension UserAgent {
     return writer.finish(body: content.sdp)
   }
 
-  /// The request of a transaction came again, maybe from another port.
+  /// A request of a transaction was received again, maybe from another port.
   mutating func serverReceivedAgain(_ id: UInt64, _ source: Flow) {
     counters.retransmissionsReceived += 1
     guard let server = servers[id]?.value, server.phase == .proceeding || server.phase == .completed,
       let bytes = server.lastResponse
     else { return }
-    // With rport the answer goes to the source, and behind a translator whose mapping has changed that is another port now.
+    // With rport the response goes to the source, whose port is different now if a NAT has changed its mapping.
     let isNewSource = server.isSymmetric && !server.isReliable && source.transport == .udp
     let flow = isNewSource ? source : server.flow
     servers[id]?.value.flow = flow
@@ -89,7 +89,7 @@ extension UserAgent {
     send(bytes, flow)
   }
 
-  /// An ACK inside the INVITE transaction, of a non-2xx. True if the transaction has taken it.
+  /// An ACK inside the INVITE transaction, of a non-2xx. True if the transaction consumed it.
   mutating func serverReceivedAck(_ id: UInt64) -> Bool {
     guard let server = servers[id]?.value, server.method == .invite else { return false }
     switch server.phase {
