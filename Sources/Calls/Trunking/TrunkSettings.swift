@@ -1,16 +1,17 @@
 public import Bytes
 public import SIPDialogs
 
-/// A trunk as the configuration describes it, as far as reaching it goes.
+/// A trunk's settings in the configuration that are needed to reach it.
 public struct TrunkSettings: Sendable, Equatable {
   public struct Registration: Sendable, Equatable {
     /// The user part of the address of record.
     public var user: String
     /// The user part of our Contact.
     public var contactUser: String
-    /// What we ask for; the registrar decides.
+    /// The requested expiry in seconds; the registrar decides.
     public var expires: Int
-    /// Over UDP, between two CRLFs that keep the way back open through NATs and firewalls, which forget it after 30 to 120 s; zero: none.
+    /// Over UDP, the time between two CRLFs that keep the way back open through NATs and firewalls, which forget it after 30
+    /// to 120 s; zero: none.
     public var keepAlive: Duration
     public init(user: String, contactUser: String? = nil, expires: Int = 600, keepAlive: Duration = .seconds(25)) {
       (self.user, self.contactUser, self.expires, self.keepAlive) = (user, contactUser ?? user, expires, keepAlive)
@@ -30,9 +31,9 @@ public struct TrunkSettings: Sendable, Equatable {
   /// `host` or `host:port` as written in Request-URI, From and To.
   public var domain: String
   public var server: ServerURI
-  /// `server` is this proxy, and `domain` is behind it: its URI, for Route; nil: `server` is the trunk itself.
+  /// The proxy's URI, for Route: `server` is the proxy, and `domain` is behind it; nil: `server` is the trunk itself.
   public var outboundProxy: String?
-  /// The edge that all requests go through first: its URI, for Route. Then `server` is the edge.
+  /// The URI, for Route, of the edge that all requests go through first: then `server` is the edge.
   public private(set) var edge: String?
   private var uriParameter: String?
   public var credentials: Credentials?
@@ -55,29 +56,29 @@ public struct TrunkSettings: Sendable, Equatable {
   }
 
   /// Requests go to `edge`, which finds the trunk by the Request-URI, or its proxy by the Route behind its own.
-  /// - Parameter uri: as the Route names it.
+  /// - Parameter uri: the edge's URI in the Route.
   public mutating func go(through edge: ServerURI, uri: String) {
     uriParameter = outboundProxy == nil ? (server.isSecure ? .tls : server.transport)?.uriParameter ?? "" : ""
     (server, self.edge) = (edge, uri)
   }
 }
 
-/// What changed about a trunk: for log, metrics and the transport's allow-list.
+/// A change of a trunk: for log, metrics and the transport's allow-list.
 public enum TrunkNews: Sendable, Equatable {
-  /// All addresses that its servers have now, or those of its peers that are given by name.
+  /// All present addresses of its servers, or of its peers that are given by name.
   case located(trunk: String, [SocketAddress])
   case notLocated(trunk: String)
   /// Its servers are known, and no listener reaches one of them.
   case unreached(trunk: String, [SocketAddress])
   case registered(trunk: String, seconds: Int)
   case registrationFailed(trunk: String, code: Int, retry: Duration)
-  /// The registrar did not take out the binding of an address that we had before: it ends with its time.
+  /// The registrar did not remove the binding of a former address of ours: it ends at its expiry.
   case formerContactKept(trunk: String, contact: String, code: Int)
   /// The registrar's Service-Route is malformed, or longer than we follow: calls go without it.
   case serviceRouteRefused(trunk: String)
   /// OPTIONS probes are answered again, or no longer.
   case probed(trunk: String, isUp: Bool)
-  /// Calls failed in a row by the trunk's fault: it is left alone for a while; or it is tried again.
+  /// Calls failed in a row by the trunk's fault, and it is not used for a while; or it is tried again.
   case breaker(trunk: String, isOpen: Bool)
 
   public var trunk: String {
