@@ -1,14 +1,14 @@
 public import Dispatch
 public import Foundation
 
-/// Through it the app asks for what a user could do: its own buttons start, hold, mute and end calls.
+/// Requests actions for the app's own buttons, as a user could take them: start, hold, mute and end calls.
 open class CXCallController: NSObject, @unchecked Sendable {  // immutable
   public let callObserver: CXCallObserver
   private let queue: DispatchQueue
   private let process: AppProcess
 
   public convenience override init() { self.init(queue: .main) }
-  /// Completions come on `queue`.
+  /// Completions run on `queue`.
   public init(queue: DispatchQueue) {
     (self.queue, process) = (queue, .current)
     callObserver = CXCallObserver(process)
@@ -16,7 +16,8 @@ open class CXCallController: NSObject, @unchecked Sendable {  // immutable
     process.uses(queue)
   }
 
-  /// Nil: taken, and the provider's delegate performs it; else an error of `CXErrorCodeRequestTransactionError` (R7).
+  /// Completes with nil if the request is accepted, and the provider's delegate performs it; else with an error of
+  /// `CXErrorCodeRequestTransactionError` (R7).
   public func request(_ transaction: CXTransaction, completion: @escaping @Sendable ((any Error)?) -> Void) {
     process.request(transaction, on: queue, completion: completion)
   }

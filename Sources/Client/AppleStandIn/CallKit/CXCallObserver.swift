@@ -1,13 +1,13 @@
 public import Dispatch
 public import Foundation
 
-/// Told of every change of a call.
+/// Is notified of every change of a call.
 public protocol CXCallObserverDelegate: NSObjectProtocol {
   func callObserver(_ callObserver: CXCallObserver, callChanged call: CXCall)
 }
 
-/// The calls of this app. CallKit shows those of other apps, too; a stand-in has one app.
-open class CXCallObserver: NSObject, @unchecked Sendable {  // what changes is behind `lock`
+/// The calls of this app. CallKit reports those of other apps, too; a stand-in has one app.
+open class CXCallObserver: NSObject, @unchecked Sendable {  // mutable state is behind `lock`
   private let process: AppProcess
   private let lock = NSLock()
   private weak var delegate: (any CXCallObserverDelegate)?

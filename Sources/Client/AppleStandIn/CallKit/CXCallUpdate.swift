@@ -1,10 +1,10 @@
 public import Foundation
 
-/// What the call screen shows of a call. Properties that were never set leave what the system shows as it is.
+/// Properties of a call on the call screen. A property that was never set leaves the shown value unchanged.
 open class CXCallUpdate: NSObject, NSCopying {
   public var remoteHandle: CXHandle?
   public var localizedCallerName: String?
-  // The defaults are not documented; these are what the Xcode 11 headers' samples behave like.
+  // The defaults are not documented; these match the samples of the Xcode 11 headers.
   public var supportsHolding = true
   public var supportsGrouping = true
   public var supportsUngrouping = true

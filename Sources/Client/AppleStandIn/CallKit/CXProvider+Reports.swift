@@ -1,10 +1,10 @@
 import Bytes
 public import Foundation
 
-/// What the app says of its calls. Any thread, but a push is reported on its delegate's (R22).
+/// The app's reports of its calls. Any thread, but a push is reported on the thread of its delegate (R22).
 extension CXProvider {
-  /// Shows an incoming call; an error of `CXErrorCodeIncomingCallError` says why it is not shown. The completion comes on the
-  /// delegate's queue.
+  /// Shows an incoming call; if it is not shown, an error of `CXErrorCodeIncomingCallError` states why. The completion runs
+  /// on the delegate's queue.
   public func reportNewIncomingCall(
     with UUID: UUID, update: CXCallUpdate, completion: @escaping @Sendable ((any Error)?) -> Void
   ) {
@@ -35,7 +35,7 @@ extension CXProvider {
     process.send(.connected(Identifier(UUID), at: dateConnected))
   }
 
-  /// A notification service extension turns what it decrypted into a VoIP push of its app (R15).
+  /// Makes a VoIP push of the app from the payload that its notification service extension decrypted (R15).
   public class func reportNewIncomingVoIPPushPayload(
     _ dictionaryPayload: [AnyHashable: Any], completion: (@Sendable ((any Error)?) -> Void)? = nil
   ) {

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What the app's calls can do. A provider copies it: a later change takes effect only when it is set again.
+/// Capabilities of the app's calls. A provider copies it: a later change takes effect only when it is set again.
 open class CXProviderConfiguration: NSObject, NSCopying {
   public internal(set) var localizedName: String?
   public var ringtoneSound: String?

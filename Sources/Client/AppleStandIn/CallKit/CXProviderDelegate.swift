@@ -1,9 +1,9 @@
 public import Foundation
 
-/// The app's side of its calls. Only `providerDidReset` is required, as with CallKit; an action that no method takes times out
-/// (R6).
+/// The app's side of its calls. Only `providerDidReset` is required, as with CallKit; an action that no method handles times
+/// out (R6).
 public protocol CXProviderDelegate: NSObjectProtocol {
-  /// Every call is gone; no action of before may be completed.
+  /// All calls have ended; no earlier action may be completed.
   func providerDidReset(_ provider: CXProvider)
   func providerDidBegin(_ provider: CXProvider)
   /// True: the app performs the whole transaction itself, and no `perform` follows.
@@ -23,7 +23,7 @@ public protocol CXProviderDelegate: NSObjectProtocol {
   func provider(_ provider: CXProvider, didDeactivate audioSession: AVAudioSession)
 }
 
-/// What `@objc optional` is on Apple's systems.
+/// Default implementations, because `@objc optional` exists on Apple's systems only.
 extension CXProviderDelegate {
   public func providerDidBegin(_ provider: CXProvider) {}
   public func provider(_ provider: CXProvider, execute transaction: CXTransaction) -> Bool { false }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A call is held or taken off hold.
+/// Holds or resumes a call.
 open class CXSetHeldCallAction: CXCallAction, @unchecked Sendable {  // changed only before it is requested, as in CallKit
   public var isOnHold: Bool
 

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Who translates: the system or the app. Apple's page says `.external` where the header says `custom` (undecided: `?`).
+/// The translator: the system or the app. Apple's page has `.external` where the header has `custom` (undecided: `?`).
 public enum CXTranslationEngine: Int, Sendable { case `default`, custom }
 
 /// The translation of a connected call is switched on or off.

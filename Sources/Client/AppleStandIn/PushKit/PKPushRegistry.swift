@@ -1,8 +1,8 @@
 public import Dispatch
 public import Foundation
 
-/// Asks for pushes, and hands them to its delegate on its queue. Pushes that came before wait until delegate and types are set.
-open class PKPushRegistry: NSObject, @unchecked Sendable {  // what changes is behind `lock`
+/// Requests pushes, and passes them to its delegate on its queue. Earlier pushes wait until delegate and types are set.
+open class PKPushRegistry: NSObject, @unchecked Sendable {  // mutable state is behind `lock`
   let process: AppProcess
   let queue: DispatchQueue
   private let lock = NSLock()
@@ -57,7 +57,7 @@ open class PKPushRegistry: NSObject, @unchecked Sendable {  // what changes is b
     }
   }
 
-  /// R1: `pushHandled` follows when the method returns, in the turn of the queue that called it.
+  /// R1: `pushHandled` follows when the method returns, in the same block of the queue.
   func received(_ push: Int, payload: String, mustReport: Bool?) {
     process.post(on: queue) { [weak self] in
       guard let self else { return }

@@ -1,4 +1,4 @@
-/// A kind of push that a registry asks for. Of the stand-in only `voIP` comes.
+/// A kind of push that a registry requests. The stand-in sends `voIP` only.
 public struct PKPushType: RawRepresentable, Hashable, Sendable {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }

@@ -1,17 +1,17 @@
 public import Bytes
 public import Foundation
 
-/// What an app's process says to the phone: in one process as values, over a socket as lines of JSON.
+/// A message of an app's process to the phone: a value in one process, a line of JSON over a socket.
 public enum AppMessage: Codable, Sendable, Equatable {
-  /// The process runs; `process` is its number, 0 for one that is not its own.
+  /// The process runs; `process` is its number, 0 if the app has no process of its own.
   case launched(process: Int32)
   case wantsPushes
   case provider(ProviderFacts)
   case hasDelegate
   case invalidated
-  /// The delegate method of a push returned: R1 is judged. What the process said before it comes before it.
+  /// The delegate method of a push returned: R1 is judged. Earlier messages of the process arrive before it.
   case pushHandled(Int)
-  /// The completion that the delegate method was given was called.
+  /// The app called the completion of the delegate method.
   case pushCompleted(Int)
   /// `isOnQueue`: on the thread of the push's or the provider's delegate (R22).
   case report(Identifier, SystemMachine.Caller, isOnQueue: Bool)
@@ -29,6 +29,6 @@ public enum AppMessage: Codable, Sendable, Equatable {
   case speaker(Bool)
   /// R15: `CXProvider.reportNewIncomingVoIPPushPayload`.
   case extensionPush(Int, payload: String, isExtension: Bool)
-  /// A rule that only the app's process can see broken.
+  /// A rule whose violation only the app's process can detect.
   case violation(SystemMachine.Rule, String)
 }

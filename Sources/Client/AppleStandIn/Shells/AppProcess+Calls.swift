@@ -13,7 +13,7 @@ extension AppProcess {
       defer { state.handled = nil }
       return (state.registry, state.handled != nil || !state.pushes.isEmpty)
     }
-    // R22 is about reports of pushes: others may come from anywhere
+    // R22 covers reports of pushes: others may come from any thread
     let isOnQueue = !isHandling || isOn(provider.queue) || registry.map { isOn($0.queue) } == true
     send(.report(call, SystemMachine.Caller(update), isOnQueue: isOnQueue))
   }
@@ -84,7 +84,7 @@ extension AppProcess {
     post(on: .main) { completion(code.map { CXErrorCodeNotificationServiceExtensionError($0) }) }
   }
 
-  /// The delegate gets an object of its own; one that the app asked for has the uuid of what it asked with.
+  /// The delegate gets a new object; if the app requested the action, with the uuid of the requested one.
   func perform(_ id: Int, _ request: SystemMachine.Request, until: Date) {
     let (provider, original) = lock.withLock {
       let index = state.accepted.firstIndex { $0.request == request }

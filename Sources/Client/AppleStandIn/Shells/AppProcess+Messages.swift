@@ -1,9 +1,9 @@
 import Bytes
 import Foundation
 
-/// What the phone says to the process, turned into callbacks.
+/// Turns the phone's messages to the process into callbacks.
 extension AppProcess {
-  /// Posts only: never calls the app, nor the phone, in its own turn.
+  /// Only posts: never calls the app or the phone synchronously.
   func receive(_ message: PhoneMessage) {
     guard !lock.withLock({ state.isDead }) else { return }
     switch message {
@@ -58,7 +58,7 @@ extension AppProcess {
     if let token { registry.updated(Data(token)) }
   }
 
-  /// Pushes that waited for a registry are delivered once it takes them.
+  /// Delivers pushes that waited for a registry once it accepts them.
   func registryChanged() {
     guard let registry = lock.withLock({ state.registry }), registry.acceptsPushes else { return }
     let waiting = lock.withLock {
@@ -68,7 +68,7 @@ extension AppProcess {
     for push in waiting { registry.received(push.id, payload: push.payload, mustReport: push.mustReport) }
   }
 
-  /// R22 is about reports until the delegate's method returned and a report was made.
+  /// R22 covers reports until the delegate's method returned and a report was made.
   func handles(_ push: Int) { lock.withLock { state.handled = push } }
 
   // MARK: audio

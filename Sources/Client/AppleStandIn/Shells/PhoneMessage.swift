@@ -1,7 +1,7 @@
 public import Bytes
 public import Foundation
 
-/// What the phone says to an app's process: in one process as values, over a socket as lines of JSON.
+/// A message of the phone to an app's process: a value in one process, a line of JSON over a socket.
 public enum PhoneMessage: Codable, Sendable, Equatable {
   /// Bytes of the push token.
   case token([UInt8])
@@ -21,7 +21,7 @@ public enum PhoneMessage: Codable, Sendable, Equatable {
   case activated
   case deactivated
   case call(CallFacts)
-  /// Another call has the audio, or gives it back.
+  /// Another call gets the audio, or gives it back.
   case interrupted(Bool)
   /// Hz; 0 while it changes (R28).
   case route(SystemMachine.Route, sampleRate: Int)
@@ -33,6 +33,6 @@ public enum PhoneMessage: Codable, Sendable, Equatable {
   case foreground(Bool)
   /// R29: the keychain can be read.
   case unlockedOnce(Bool)
-  /// R27: open sockets are gone; new ones fail for so many seconds.
+  /// R27: open sockets are lost; new ones fail for this many seconds.
   case socketsDie(seconds: Double)
 }

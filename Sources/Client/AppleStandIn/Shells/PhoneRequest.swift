@@ -1,6 +1,6 @@
-/// What a shell does for a `PhoneModel`.
+/// A request of a `PhoneModel` to its shell.
 public enum PhoneRequest: Sendable, Equatable {
-  /// Start the app's process; it says `launched`.
+  /// Start the app's process, which sends `launched`.
   case launch
   /// End it at once.
   case kill
