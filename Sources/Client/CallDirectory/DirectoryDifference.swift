@@ -1,4 +1,5 @@
-/// One list of two files side by side, both ascending: what the newer has that the older has not, and the other way round. Memory: two buffers.
+/// Compares one list of two files, both ascending: entries that only the newer has, and those that only the older has.
+/// Memory: two buffers.
 struct DirectoryDifference {
   enum Change: Equatable {
     case removed(Int64)

@@ -4,8 +4,8 @@
   import Glibc
 #endif
 
-/// An open file. Read by `pread` into small buffers and not mapped: a mapped file that another process cuts ends ours with SIGBUS, and
-/// pages of the file do not count as this process's memory.
+/// An open file. Read by `pread` into small buffers and not mapped: if another process cuts a mapped file, ours ends with
+/// SIGBUS; and pages that `pread` reads do not count as this process's memory.
 final class DirectoryFile {
   let path: String
   /// Bytes when it was opened.
@@ -40,7 +40,7 @@ final class DirectoryFile {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// The last component: paths of a telephone say nothing to a reader.
+  /// The last component: the rest of a path on a telephone does not help a reader.
   var name: String { Self.name(path) }
   static func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
 
@@ -74,7 +74,7 @@ final class DirectoryFile {
     }
   }
 
-  /// On the disk before the rename shows it.
+  /// Writes the file to the disk, before the rename publishes it.
   func synchronise() throws(DirectoryError) {
     guard fsync(descriptor) == 0 else { throw .system(call: "fsync", path: name, errno: errno) }
   }

@@ -1,4 +1,4 @@
-// Apple's framework where it is, the stand-in elsewhere. An extension that imports this module has CallKit's names too.
+// Apple's framework on iOS, the stand-in elsewhere. An extension that imports this module gets CallKit's names too.
 #if os(iOS) || APPLE_SURFACE
   @_exported public import CallKit
 #else

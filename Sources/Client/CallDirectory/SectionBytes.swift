@@ -6,7 +6,7 @@ struct SectionBytes {
   private var buffer: [UInt8] = []
   private var position = 0
   private var filled = 0
-  /// A label that is being read.
+  /// The label that is being read.
   private var text: [UInt8] = []
 
   init(_ file: DirectoryFile, from offset: Int, count: Int) {
@@ -29,8 +29,8 @@ struct SectionBytes {
     return buffer[position - 1]
   }
 
-  /// LEB128: seven bits a byte, least significant first, the top bit says that more follow. Nil if it is cut, has more than 64 bits, or is
-  /// longer than its value needs.
+  /// LEB128: seven bits a byte, least significant first; the top bit marks that more follow. Nil if it is cut, has more than
+  /// 64 bits, or is longer than its value needs.
   mutating func number() throws(DirectoryError) -> UInt64? {
     var (value, shift) = (UInt64(0), UInt64(0))
     while let byte = try byte() {
