@@ -1,9 +1,9 @@
 public import Bytes
 
-/// The way to IPv4 from a network that has IPv6 only: the gateway's IPv4 candidates under the translator's prefix (RFC 6052), which DNS64 gives
-/// away (RFC 7050). App Review tests on such a network.
+/// Reaches IPv4 from a network that has IPv6 only: puts the gateway's IPv4 candidates under the translator's prefix (RFC
+/// 6052), which DNS64 reveals (RFC 7050). App Review tests on such a network.
 public struct NAT64: Sendable, Equatable {
-  /// The name that has IPv4 addresses only; where it has an IPv6 one, a translator made it.
+  /// The name that has IPv4 addresses only; if a server returns an IPv6 one, a translator made it.
   public static let name = "ipv4only.arpa"
   private static let known: [UInt32] = [0xc000_00aa, 0xc000_00ab]
   private static let lengths = [96, 64, 56, 48, 40, 32]
@@ -12,7 +12,7 @@ public struct NAT64: Sendable, Equatable {
   /// Bits of the prefix.
   public let length: Int
 
-  /// The prefix in an IPv6 address of `name`; nil if none of the known IPv4 addresses stands in it.
+  /// The prefix in an IPv6 address of `name`; nil if it contains none of the known IPv4 addresses.
   public init?(answer: IPAddress) {
     guard answer.family == .v6 else { return nil }
     let bytes = answer.bytes
@@ -23,7 +23,7 @@ public struct NAT64: Sendable, Equatable {
     return nil
   }
 
-  /// RFC 6052 §2.2; nil for an IPv6 address.
+  /// The IPv6 address for an IPv4 address (RFC 6052 §2.2); nil for an IPv6 address.
   public func address(of ip: IPAddress) -> IPAddress? {
     guard ip.family == .v4 else { return nil }
     var bytes = prefix + [UInt8](repeating: 0, count: 16 - prefix.count)
@@ -35,7 +35,7 @@ public struct NAT64: Sendable, Equatable {
     return IPAddress(v6High: word(0..<8), low: word(8..<16))
   }
 
-  /// Where the four octets stand: octet 8 is left out.
+  /// Positions of the four octets: octet 8 is skipped.
   private static func positions(_ length: Int) -> [Int] {
     Array((length / 8..<16).filter { $0 != 8 || length == 96 }.prefix(4))
   }
