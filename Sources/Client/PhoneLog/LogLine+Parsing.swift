@@ -1,12 +1,12 @@
 import Bytes
 
 extension LogLine {
-  /// Why a line is none.
+  /// Why a text is not a line of the log.
   public struct Problem: Error, Sendable, Equatable {
     public let text: String
   }
 
-  /// No line of either writer is near this.
+  /// Lines of both writers are far shorter.
   public static let maximumBytes = 4_096
   private static let maximumFields = 32
 
@@ -35,7 +35,7 @@ extension LogLine {
     }
   }
 
-  /// Up to the next space, which is taken too.
+  /// Reads up to the next space, and consumes that too.
   private static func word(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let end = rest.firstIndex(of: UInt8(ascii: " ")) ?? rest.endIndex
     defer { rest = end < rest.endIndex ? rest[(end + 1)...] : [] }
@@ -78,7 +78,7 @@ extension LogLine {
     return (key, try quoted(&rest))
   }
 
-  /// A JSON string; of the escapes those that this format writes, and the single letters.
+  /// A JSON string; of the escapes only those that this format writes, and the single letters.
   private static func quoted(_ rest: inout ArraySlice<UInt8>) throws(Problem) -> String {
     var out: [UInt8] = []
     var index = rest.startIndex + 1
