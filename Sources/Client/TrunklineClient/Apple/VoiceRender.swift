@@ -1,18 +1,18 @@
 #if os(iOS) || APPLE_SURFACE
   import AudioToolbox
 
-  /// One run of the unit, and what its thread touches: two rings and one buffer. The callbacks allocate, lock and log nothing.
+  /// One run of the unit, and the memory of its thread: two rings and one buffer. The callbacks allocate, lock and log nothing.
   final class VoiceRender {
     private let unit: AudioUnit
     private let captured: AudioRing
     private let played: AudioRing
-    /// What AudioUnitRender writes: as many frames as a slice has at most.
+    /// The buffer that AudioUnitRender writes: it holds the most frames of a slice.
     private let samples: UnsafeMutableBufferPointer<Int16>
     private static let framesPerSlice = 4_096
     // elements of an I/O unit: 1 is the microphone, 0 the loudspeaker
     private static let (microphone, loudspeaker) = (AudioUnitElement(1), AudioUnitElement(0))
 
-    /// Nil: there is no such unit.
+    /// Nil: the system has no such unit.
     init?(_ captured: AudioRing, _ played: AudioRing) {
       var description = AudioComponentDescription(
         componentType: kAudioUnitType_Output, componentSubType: kAudioUnitSubType_VoiceProcessingIO,
@@ -53,7 +53,7 @@
       return true
     }
 
-    /// Once, and last: no callback comes after the stop has returned.
+    /// Call it once, and last: no callback comes after the stop has returned.
     func end() {
       AudioOutputUnitStop(unit)
       AudioUnitUninitialize(unit)
@@ -88,7 +88,7 @@
       return status
     }
 
-    /// What is ready, then silence.
+    /// Plays the samples that are ready, then silence.
     private func play(_ buffers: UnsafeMutablePointer<AudioBufferList>?) -> OSStatus {
       guard let buffer = buffers?.pointee.mBuffers, let data = buffer.mData else { return noErr }
       let room = UnsafeMutableBufferPointer(

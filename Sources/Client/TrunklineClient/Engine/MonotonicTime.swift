@@ -2,7 +2,7 @@ import Bytes
 import Dispatch
 import Foundation
 
-/// The clock of engine, media thread and devices; it stands still while the system sleeps.
+/// The clock of engine, media thread and devices; it stops while the system sleeps.
 enum MonotonicTime {
   static func now() -> Instant { Instant(nanoseconds: Int64(clamping: DispatchTime.now().uptimeNanoseconds)) }
 

@@ -1,5 +1,6 @@
 extension Phone {
-  /// Where entries go before the app says: on Apple's systems the unified log, elsewhere nowhere, and those of the launch wait.
+  /// The sink of entries until the app sets one: the unified log on Apple's systems; nil elsewhere, where entries of the
+  /// launch wait.
   nonisolated static var systemLog: PhoneLogger.Sink? {
     #if canImport(Darwin) || APPLE_SURFACE
       { SystemLog.write($0) }
