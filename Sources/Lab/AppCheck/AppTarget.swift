@@ -1,24 +1,24 @@
 import Foundation
 
-/// An app or one of its extensions: its Info.plist, its entitlements, and what it is made of.
+/// An app or one of its extensions: its Info.plist, its entitlements, and its sources or executable.
 struct AppTarget {
   enum Kind: String, Sendable {
     case app = "the app"
     case callDirectory = "com.apple.callkit.call-directory"
     case intents = "com.apple.intents-service"
     case notificationService = "com.apple.usernotifications.service"
-    /// An extension that has nothing to do with calls.
+    /// An extension without relation to calls.
     case other
   }
 
   let info: PropertyList
   /// Empty: none were found.
   let entitlements: [PropertyList]
-  /// Where its sources are, or its executable.
+  /// The folder of its sources, or of its executable.
   let folder: URL
   let executable: URL?
   let kind: Kind
-  /// What is wrong with the extension point itself.
+  /// A fault of the extension point itself.
   let pointProblem: String?
 
   init(info: PropertyList, entitlements: [PropertyList], folder: URL, executable: URL?) {
@@ -42,14 +42,14 @@ struct AppTarget {
     }
   }
 
-  /// A point of calls that is misspelt; others are none of our business.
+  /// The problem of a misspelt extension point for calls; nil for other points.
   private static func near(_ point: String) -> String? {
     let word = point.lowercased()
     guard word.contains("callkit") || word.contains("call-directory") || word.contains("calldirectory") else { return nil }
     return "NSExtensionPointIdentifier is \(point), which is not an extension point: \(Kind.callDirectory.rawValue) is meant"
   }
 
-  /// Whether its sources or its executable name this; sources of packages beside it are not looked into.
+  /// Whether its sources or its executable name this; sources of packages beside it are not searched.
   func mentions(_ word: String) -> Bool {
     let wanted = Data(word.utf8)
     if let executable { return (try? Data(contentsOf: executable, options: .alwaysMapped))?.range(of: wanted) != nil }
@@ -58,7 +58,7 @@ struct AppTarget {
     }
   }
 
-  /// Entitlements that hold an array of strings under this key.
+  /// The strings in this key's arrays in all entitlements.
   func groups(_ key: String) -> Set<String> {
     Set(
       entitlements.flatMap { list -> [String] in
