@@ -3,10 +3,10 @@ import Foundation
 
 /// The files that the lab runs.
 enum Binaries {
-  /// This process' own.
+  /// This process's own executable.
   static var lab: URL { URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath() }
 
-  /// The gateway: what `TRUNKLINE_BINARY` names, or `trunkline` beside this file.
+  /// The gateway: the file that `TRUNKLINE_BINARY` names, or `trunkline` beside this file.
   static func gateway() throws -> URL {
     let named = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"].flatMap { $0.isEmpty ? nil : URL(fileURLWithPath: $0) }
     let url = named ?? lab.deletingLastPathComponent().appendingPathComponent("trunkline")

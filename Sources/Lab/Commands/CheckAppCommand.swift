@@ -2,7 +2,7 @@ import AppCheck
 import ArgumentParser
 import CommandSupport
 
-/// `trunkline-lab check-app`: what an app with calls must declare, before it is on a device.
+/// `trunkline-lab check-app`: checks the declarations that an app with calls needs, before it is on a device.
 struct CheckAppCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check-app",

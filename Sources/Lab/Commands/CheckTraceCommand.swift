@@ -3,7 +3,7 @@ import ArgumentParser
 import CommandSupport
 import Foundation
 
-/// `trunkline-lab check-trace`: what a device did, against the rules by which apps are tested here.
+/// `trunkline-lab check-trace`: compares a device's trace with the rules by which apps are tested here.
 struct CheckTraceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check-trace",
@@ -38,7 +38,7 @@ struct CheckTraceCommand: ParsableCommand {
 }
 
 extension SystemRules {
-  /// Of an option `--rules`: nil is the strict ones.
+  /// The rules of an option `--rules`: nil means the strict ones.
   static func option(_ rules: String?) throws -> SystemRules {
     guard let rules else { return .strict }
     let json = rules.hasPrefix("{") ? Data(rules.utf8) : FileManager.default.contents(atPath: rules)

@@ -10,7 +10,7 @@ import RTP
   import Foundation
 #endif
 
-/// What `trunk` and `phone` share: what they say, what they keep of what they hear, and how they report.
+/// Options of both `trunk` and `phone`: the audio they play, the received audio they keep, and how they report.
 struct PeerOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Plays this file instead of the built-in sentence (PCM 16 bit, µ-law or A-law).", valueName: "wav"))
   var play: String?
