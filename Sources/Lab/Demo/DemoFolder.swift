@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// Where a demo keeps its state, logs and WAV files; one demo at a time.
+/// The folder of a demo's state, logs and WAV files; one demo at a time.
 struct DemoFolder {
   struct FolderInUse: Error, CustomStringConvertible { let description: String }
 
   let url: URL
   private let lock: Int32
 
-  /// Makes the folder and takes it until this process ends. Throws `Taken` if another demo has it.
+  /// Makes the folder and locks it until this process ends. Throws `FolderInUse` if another demo has it.
   init(_ path: String) throws {
     url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
@@ -25,13 +25,13 @@ struct DemoFolder {
     ftruncate(lock, 0)
     let own = Array("\(getpid())".utf8)
     _ = write(lock, own, own.count)
-    // What an earlier call left is not to be taken for this one's.
+    // Files of an earlier call must not be read as this one's.
     for file in [DemoOutcome.trunkFile, DemoOutcome.appFile] {
       try? FileManager.default.removeItem(at: url.appendingPathComponent(file))
     }
   }
 
-  /// The last lines of a process' log that say something.
+  /// The last lines of a process's log that are not empty.
   static func end(of log: URL, lines: Int) -> String {
     let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
     return text.split(separator: "\n").suffix(lines).joined(separator: "\n")
