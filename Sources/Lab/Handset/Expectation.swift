@@ -1,9 +1,10 @@
 import AppleStandIn
 
-/// What a script expects to see of the phone.
+/// A state of the phone that a script expects.
 enum Expectation: Equatable {
   case ringing, active, held, idle, locked, running, stopped, audio, clean
-  /// A rule that was broken so often or more, by name: what passes in milliseconds is counted, since a look may miss it.
+  /// A rule, by name, that was broken at least this often: breaks are counted, since a check may miss one that lasts
+  /// milliseconds.
   case violation(String, times: Int)
 
   static let names = "ringing, active, held, idle, locked, running, stopped, audio, clean, violation RULE [TIMES]"
