@@ -4,8 +4,8 @@ import Glibc
 import Platform
 import Synchronization
 
-/// What a load run sees of the gateway from outside: its metrics, those of a cluster's nodes added up, and its process's memory and CPU
-/// once a second while calls are held.
+/// Watches the gateway from outside during a load run: its metrics, added up over a cluster's nodes, and its process's memory
+/// and CPU once a second while calls are held.
 final class GatewayWatch: Sendable {
   struct Sample: Sendable {
     var at: Double
@@ -46,7 +46,7 @@ final class GatewayWatch: Sendable {
   /// The gateway's metrics when all calls were up.
   var atHold: Metrics? { held.withLock { $0 } }
 
-  /// The first and the last sample are taken here, so that also a run of less than a second has both.
+  /// Records the first and the last sample here, so that also a run of less than a second has both.
   func watch(_ on: Bool) {
     if let pid, let sample = Self.read(pid) { samples.withLock { $0.append(sample) } }
     watching.store(on, ordering: .relaxed)

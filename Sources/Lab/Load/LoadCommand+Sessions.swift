@@ -5,7 +5,7 @@ import Peers
 import Synchronization
 
 extension LoadCommand {
-  /// What many idle sessions take of a gateway of the load's own.
+  /// Memory that many idle sessions use in a gateway which the load starts.
   struct SessionReport: Codable {
     var run: SessionLoad.Result
     var isSecure: Bool
@@ -34,7 +34,7 @@ extension LoadCommand {
   }
 
   func runSessions(_ count: Int, _ stop: LoadStop) throws {
-    // Two cores or more: the gateway has one to itself, so that the load does not take the time which it measures.
+    // With two cores or more the gateway has one to itself, so that the load does not use the CPU time that it measures.
     let cores = Cores.allowed
     let hasOwnCore = cores.count > 1 && Cores.bind(to: Array(cores.dropLast()))
     let gateway = try LoadGateway(

@@ -5,7 +5,8 @@ import Foundation
 import Peers
 
 extension LoadCommand {
-  /// More and more calls, each number with a new gateway, back by halves from the first that is too many, then 1.5 times too many.
+  /// Runs steps with more and more calls, each with a new gateway, then smaller ones by halving the distance from the first
+  /// that is too many, then one with 1.5 times the most that connected.
   func runSteps(_ stop: LoadStop) throws {
     let numbers = LoadSteps.numbers(steps) ?? []
     let cores = Cores.allowed
@@ -24,7 +25,7 @@ extension LoadCommand {
     }
     while let number = result.between, let step = try runStep(number, core, isOverload: false, stop) { result.steps.append(step) }
     if let most = result.steps.map(\.connected).max(), most > 0 {
-      // Beyond what it took at most, so that there is something to refuse.
+      // More calls than it carried at most, so that it refuses some.
       result.overload = try runStep(Int((Double(most) * 1.5).rounded(.up)), core, isOverload: true, stop)
     }
     result.conclude()
@@ -38,7 +39,7 @@ extension LoadCommand {
     return all.reduce(0) { $0 + Double($1) / LoadGenerator.loginsPerSecond + Double($1) * 1.5 / rate + seconds + 3 }
   }
 
-  /// Nil if it was stopped: its figures would be of another time than the others'.
+  /// Nil if the run was stopped: the step's figures would cover another time than the others'.
   private func runStep(_ calls: Int, _ core: Int32?, isOverload: Bool, _ stop: LoadStop) throws -> LoadStep? {
     if stop.isStopped { return nil }
     let gateway = try LoadGateway(calls: calls, core: core, isWide: wide, stop)
