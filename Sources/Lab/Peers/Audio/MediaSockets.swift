@@ -5,7 +5,7 @@ import Platform
 enum MediaPorts {
   private static let attempts = 200
 
-  /// An even port of 20000…39998 and the next, both free; another pair is tried while one is taken. Throws what `bind` says.
+  /// An even port of 20000…39998 and the next, both free; tries another pair while one is in use. Throws the error of `bind`.
   static func bindPair(_ address: IPAddress, _ random: RandomSource) throws(SystemError) -> (UDPSocket, UDPSocket) {
     for attempt in 0... {
       let port = UInt16(20_000 + 2 * (random.next() % 10_000))
@@ -21,7 +21,7 @@ enum MediaPorts {
 }
 
 extension UDPSocket {
-  /// Reads all datagrams that wait; longer ones than 2048 octets are cut.
+  /// Reads all datagrams that wait; those above 2048 octets are cut.
   func receiveAll(_ body: (UnsafeRawBufferPointer, _ from: SocketAddress) -> Void = { _, _ in }) {
     withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { buffer in
       while let (count, source) = (try? receive(into: buffer)) ?? nil {

@@ -1,11 +1,11 @@
 import Bytes
 
-/// A bad network for what a peer sends: loss, delay variation and reordering, the same for the same seed.
+/// Imitates a bad network for the packets of a peer: loss, delay variation and reordering, the same for the same seed.
 struct Impairment: Sendable {
   var lossPercent = 0.0
   /// Each packet waits 0 to this long.
   var jitterMilliseconds = 0.0
-  /// This share of packets waits 30 ms more and so comes after the next.
+  /// This share of packets waits 30 ms more and so arrives after the next.
   var reorderPercent = 0.0
   private var random: SplitMix64
 
