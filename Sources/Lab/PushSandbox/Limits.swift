@@ -1,6 +1,6 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+// The named limits of this module: every bound on a queue, table or message.
 enum Limits {
-  /// Connections at one time; a new one beyond is closed.
+  /// Connections at one time; a new one above it is closed.
   static let connections = 256
   /// Streams of one connection that a client may open at one time.
   static let streams: UInt32 = 1_000
@@ -9,7 +9,7 @@ enum Limits {
   /// Bytes of a request's headers and of its body.
   static let headerBytes = 16_384
   static let bodyBytes = 16_384
-  /// Bytes waiting to be written to one connection; a reader that slow is closed.
+  /// Bytes waiting to be written to one connection; a slower reader is closed.
   static let waitingBytes = 4 << 20
   /// Pushes kept for apps that have not connected yet.
   static let keptPushes = 1_000

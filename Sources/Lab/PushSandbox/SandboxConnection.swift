@@ -9,7 +9,7 @@ final class SandboxConnection {
   private let http: HTTP2Server
   private let requested: (SandboxConnection, ReceivedRequest) -> Void
   private let closed: (Int32) -> Void
-  /// The handshake failed; why.
+  /// Called with the reason when the handshake has failed.
   private let refused: (String) -> Void
   private var outgoing: [UInt8] = []
   private var isClosing = false
@@ -103,7 +103,7 @@ final class WaitingApp {
     try? loop.register(socket.fd, .readable) { [unowned self] _ in read() }
   }
 
-  /// False if the app does not read: it is closed.
+  /// False if the app does not read: its connection is closed.
   func send(_ push: SandboxPush) -> Bool {
     let head = #"{"service":"\#(push.service.rawValue)","id":"\#(push.id)","payload":"#
     let bytes = Array(head.utf8) + push.payload.filter { $0 != 10 && $0 != 13 } + Array("}\n".utf8)
@@ -128,7 +128,7 @@ final class WaitingApp {
     line.removeSubrange(...end)
   }
 
-  /// `{"token":"…"}`, read without a JSON parser's freedom: the token is hex or URL-safe text.
+  /// `{"token":"…"}`, read without a full JSON parser: the token is hex or URL-safe text.
   private static func token(_ line: ArraySlice<UInt8>) -> String? {
     let parts = String(decoding: line, as: UTF8.self).split(separator: "\"")
     guard parts.count >= 4, parts[1] == "token" else { return nil }

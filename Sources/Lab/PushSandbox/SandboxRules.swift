@@ -2,7 +2,7 @@ import Bytes
 import Foundation
 public import JSONWebToken
 
-/// A push that was taken, for the app that waits for it.
+/// An accepted push, for the app that waits for it.
 public struct SandboxPush: Sendable, Hashable {
   public enum Service: String, Sendable { case apns, fcm }
   public var service: Service
@@ -13,13 +13,13 @@ public struct SandboxPush: Sendable, Hashable {
   public var id: String
 }
 
-/// What APNs and FCM check before they take a push. No clock, no socket: seconds since 1970 are an argument.
+/// The checks of APNs and FCM before they accept a push. No clock, no socket: seconds since 1970 are an argument.
 public struct SandboxRules: Sendable {
   /// The public half of the `.p8` key; nil: tokens are read, their signatures are not checked.
   public var key: KeySet?
   /// Topics that exist; empty: any that ends in `.voip`.
   public var topics: Set<String> = []
-  /// Clients have shown a certificate: an APNs request needs no token.
+  /// Clients have presented a certificate: an APNs request needs no token.
   public var acceptsCertificates = false
   private var messages = 0
 
@@ -39,8 +39,8 @@ public struct SandboxRules: Sendable {
     return apns(request, path, at: now)
   }
 
-  /// The answer with a status that was asked for.
-  /// - Parameter milliseconds: since 1970; a 410 speaks of registrations before it.
+  /// The answer with a requested status.
+  /// - Parameter milliseconds: since 1970; a 410 concerns registrations before it.
   static func forced(_ status: Int, _ request: ReceivedRequest, milliseconds: Int64) -> Outcome {
     if request.headers[":path"]?.hasPrefix("/v1/projects/") == true {
       return failure(SandboxAnswer.codes[status] ?? "INTERNAL", status)
@@ -84,7 +84,7 @@ public struct SandboxRules: Sendable {
     guard let provider = try? key.claims(of: String(authorization.dropFirst(7)), as: Provider.self) else {
       return "InvalidProviderToken"
     }
-    // Apple allows an hour, and a clock a little ahead.
+    // Apple accepts tokens up to an hour old, and clocks a little ahead.
     if now - provider.iat > 3_600 { return "ExpiredProviderToken" }
     return provider.iat - now > 300 ? "InvalidProviderToken" : nil
   }
