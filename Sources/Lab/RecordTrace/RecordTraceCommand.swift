@@ -4,7 +4,8 @@ import CommandSupport
 import Foundation
 import Platform
 
-/// `trunkline-lab record-trace`: what a network does to the packets of a call, as a file that `bench-jitter --trace` replays.
+/// `trunkline-lab record-trace`: records how a network treats the packets of a call, as a file that `bench-jitter --trace`
+/// replays.
 struct RecordTraceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "record-trace", abstract: "Records what a network does to the packets of a call, for bench-jitter --trace.",

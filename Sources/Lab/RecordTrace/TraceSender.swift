@@ -2,12 +2,12 @@ import Bytes
 import Glibc
 import Platform
 
-/// Sends the packets of a trace, each at its own time whatever came late before.
+/// Sends the packets of a trace, each at its own time even if earlier ones were late.
 struct TraceSender {
   var packetMilliseconds: Int
   var count: Int
 
-  /// How many were sent more than 2 ms late.
+  /// Returns how many were sent more than 2 ms late.
   func send(to address: SocketAddress) throws -> Int {
     let any: IPAddress? = address.ip.family == .v4 ? IPAddress("0.0.0.0") : IPAddress("::")
     guard let any else { return 0 }
@@ -21,7 +21,7 @@ struct TraceSender {
       let now = MonotonicClock.now()
       if now - due > .milliseconds(2) { late += 1 }
       let packet = TracePacket(number: number, count: count, packetMilliseconds: packetMilliseconds, sent: now.nanoseconds)
-      // What the network does not take, or says of its far end, is a loss like any other.
+      // A packet that the network refuses, and an error that it reports for the far end, count as a loss.
       _ = try? socket.send(packet.datagram, to: address)
     }
     return late
