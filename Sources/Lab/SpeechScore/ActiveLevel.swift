@@ -1,5 +1,5 @@
 /// The active speech level: ITU-T P.56 method B, the mean power over the time speech is active, pauses of up to 200 ms
-/// included. What an RMS over everything would make of a talker's long pauses does not matter.
+/// included. Unlike an RMS over everything it does not depend on a talker's long pauses.
 public struct ActiveLevel: Sendable, Equatable {
   /// In dBov (0 is full scale, mean square 1); −127 for silence.
   public var decibels: Double
@@ -39,7 +39,7 @@ public struct ActiveLevel: Sendable, Equatable {
       let level = SpeechScore.decibels(energy / Double(active[index]))
       let distance = level - SpeechScore.decibels(limits[index] * limits[index])
       if distance <= Self.margin {
-        // Between two thresholds both are taken as linear.
+        // The value is interpolated linearly between two thresholds.
         activity = Double(active[index]) / Double(samples.count)
         let share = before.map { ($0.distance - Self.margin) / max(1e-9, $0.distance - distance) } ?? 1
         decibels = (before?.level ?? level) + (level - (before?.level ?? level)) * share
