@@ -1,7 +1,7 @@
 import Bytes
 
-/// What an Opus encoder does about its receiver's reports (RFC 3550 §6.4): how much loss its packets are to cover, whether they
-/// carry repair (FEC) at all, and at what bitrate. Follows bad news at once and good news slowly, so that it does not swing.
+/// Controls an Opus encoder by its receiver's reports (RFC 3550 §6.4): how much loss its packets cover, whether they carry
+/// repair (FEC) at all, and the bitrate. Follows bad reports at once and good ones slowly, so that it does not oscillate.
 ///
 /// | report | effect |
 /// |---|---|
@@ -11,8 +11,8 @@ import Bytes
 /// | two reports in a row with ≥ 15 % loss, or ≥ 5 % while the round trip is 150 ms above its least | bitrate a step down |
 /// | loss below 3 % for 15 s | bitrate a step up |
 ///
-/// FEC is off until somebody loses a packet: without loss it costs PESQ at the same bitrate
-/// (docs/design/codecs-and-concealment.md). Reports that lie move all this between its bounds and no further.
+/// FEC is off until a receiver loses a packet: without loss it costs PESQ at the same bitrate
+/// (docs/design/codecs-and-concealment.md). False reports change all this within its bounds and no further.
 public struct EncoderControl: Sendable, Equatable {
   public private(set) var expectedLossPercent: Int
   /// Packets carry a copy of the frame before.
@@ -26,7 +26,7 @@ public struct EncoderControl: Sendable, Equatable {
   private let mayRepair: Bool
   private let plainBitrate: Int
   private let repairBitrate: Int
-  /// Taken off the bitrate for congestion.
+  /// Steps that congestion takes off the bitrate.
   private var stepsDown = 0
   private var loss: Double
   private var lastLossy: Instant?
@@ -34,12 +34,12 @@ public struct EncoderControl: Sendable, Equatable {
   private var heavyInARow = 0
   private var leastRoundTrip: Double?
 
-  /// What packets must cover at least while they carry repair: with less libopus leaves the copy out.
+  /// The least loss that packets with repair must cover: below it libopus omits the copy.
   public static let leastExpectedLoss = 5
   static let mostExpectedLoss = 30
-  /// Narrow-band speech is as good as it gets, and the same with a copy of the frame before.
+  /// In bit/s. Narrow-band speech is as good as it gets; at `repairBitrate` it is the same with a copy of the previous frame.
   public static let plainBitrate = 24_000
-  /// Of wideband; with a copy it has no more than narrow-band speech.
+  /// For wideband; with a copy it gets no more than narrow-band speech.
   public static let plainWideBitrate = 32_000
   public static let repairBitrate = 40_000
   private static let lossy = 0.01
@@ -51,15 +51,15 @@ public struct EncoderControl: Sendable, Equatable {
   private static let light = 0.03
   private static let lightTime = Duration.seconds(15)
   private static let steps = 6
-  /// Narrow-band speech is whole at 12 kbit/s; below 20, libopus drops the copies.
+  /// Narrow-band speech is complete at 12 kbit/s; below 20, libopus drops the copies.
   private static let leastPlainBitrate = 12_000
   private static let leastRepairBitrate = 20_000
 
   /// - Parameters:
-  ///   - bitrate: without FEC and with nothing in the way.
+  ///   - bitrate: without FEC and congestion.
   ///   - repairBitrate: the same with FEC; also the most there will ever be.
-  ///   - expectedLossPercent: above 0 it begins with FEC.
-  ///   - mayRepair: false for a receiver that has no use for FEC.
+  ///   - expectedLossPercent: above 0 the control begins with FEC.
+  ///   - mayRepair: false for a receiver that cannot use FEC.
   public init(
     bitrate: Int = plainBitrate, repairBitrate: Int = repairBitrate, expectedLossPercent: Int = 0, mayRepair: Bool = true
   ) {

@@ -1,11 +1,11 @@
 import COpus
 
-/// One voice stream from Opus at the 8 or 16 kHz API rate, mono (stereo packets are mixed down), in its own 18 KB: no allocation
-/// after `init`. About 8 µs of CPU per 20 ms frame of narrow band. One thread at a time.
+/// Decodes one Opus stream to voice at the 8 or 16 kHz API rate, mono (stereo packets are mixed down), in its own 18 KB: no
+/// allocation after `init`. About 8 µs of CPU per 20 ms frame of narrow band. One thread at a time.
 public struct OpusDecoder: ~Copyable {
   private let state: UnsafeMutableRawPointer
   private var decoder: OpaquePointer { OpaquePointer(state) }
-  /// 2.5 ms, the least that libopus makes up.
+  /// 2.5 ms, the shortest audio that libopus conceals.
   private let grain: Int
 
   public init(sampleRateHz: Int = 8_000) throws(OpusError) {
@@ -18,15 +18,15 @@ public struct OpusDecoder: ~Copyable {
 
   deinit { state.deallocate() }
 
-  /// Decodes a whole packet and returns its samples (2.5…120 ms). An empty packet is refused: libopus would take it for a loss.
+  /// Decodes a whole packet and returns its samples (2.5…120 ms). An empty packet is refused: libopus would handle it as a loss.
   // HOT
   public mutating func decode(_ packet: Span<UInt8>, into samples: inout MutableSpan<Int16>) throws(OpusError) -> Int {
     guard !packet.isEmpty else { throw OpusError(code: OPUS_INVALID_PACKET) }
     return try run(packet, Int32(clamping: samples.count), repair: false, into: &samples)
   }
 
-  /// Decodes the copy of the lost `duration` samples (a multiple of 2.5 ms) that the packet after the loss carries; where it carries
-  /// none, libopus conceals.
+  /// Decodes the copy of the lost `duration` samples (a multiple of 2.5 ms) in the packet after the loss; without a copy
+  /// libopus conceals.
   public mutating func repair(_ duration: Int, from next: Span<UInt8>, into samples: inout MutableSpan<Int16>) throws(OpusError)
     -> Int
   {
@@ -35,7 +35,7 @@ public struct OpusDecoder: ~Copyable {
     return try run(next, Int32(clamping: duration), repair: true, into: &samples)
   }
 
-  /// Extrapolates `duration` lost samples (a multiple of 2.5 up to 120 ms); fades by itself. In a DTX pause this is comfort noise.
+  /// Extrapolates `duration` lost samples (a multiple of 2.5 up to 120 ms), fading. In a DTX pause this is comfort noise.
   public mutating func conceal(_ duration: Int, into samples: inout MutableSpan<Int16>) throws(OpusError) -> Int {
     guard duration > 0, duration % grain == 0, duration <= samples.count else { throw OpusError(code: OPUS_BAD_ARG) }
     let result = samples.withUnsafeMutableBufferPointer { target in
@@ -60,6 +60,6 @@ public struct OpusDecoder: ~Copyable {
     return Int(result)
   }
 
-  /// Forgets the past, for another source.
+  /// Clears the decoder's history, for another source.
   public mutating func reset() { _ = copus_decoder_reset(decoder) }
 }
