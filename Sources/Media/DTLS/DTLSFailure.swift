@@ -8,7 +8,7 @@ public enum DTLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
   case fingerprintMismatch
   /// The handshake ended without an SRTP profile: the peer offers none of ours, or no `use_srtp` at all.
   case noSRTPProfile
-  /// OpenSSL could not make an object: out of memory, or a library without what we need.
+  /// OpenSSL could not create an object: out of memory, or a library without a feature that we need.
   case unavailable
 
   public var description: String {
@@ -20,7 +20,8 @@ public enum DTLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// The first error of the thread's queue, which is left empty: it is sticky and would be taken for the next call's.
+  /// Returns the first error of the thread's queue and empties it: errors stay there, and the next call would report them as
+  /// its own.
   static func drainQueue() -> DTLSFailure {
     let code = ERR_get_error()
     ERR_clear_error()
