@@ -24,7 +24,7 @@ public struct Candidate: Hashable, Sendable {
   public let kind: CandidateKind
   public let priority: UInt32
 
-  /// A candidate as a description gives it.
+  /// A candidate from a description.
   public init(_ address: SocketAddress, _ kind: CandidateKind, priority: UInt32) {
     (self.address, self.kind, self.priority) = (address, kind, priority)
   }
@@ -39,14 +39,14 @@ public struct Candidate: Hashable, Sendable {
   }
 }
 
-/// Where we send from and to.
+/// The addresses that we send from and to.
 public struct CandidatePair: Hashable, Sendable {
   public let local: SocketAddress
   public let remote: SocketAddress
   public init(local: SocketAddress, remote: SocketAddress) { (self.local, self.remote) = (local, remote) }
 }
 
-/// One pair on the check list and what its checks have come to.
+/// One pair on the check list and the result of its checks.
 struct CheckPair: Sendable {
   /// One Binding transaction: retransmissions carry the same id and the same attributes.
   struct Transaction: Sendable {
@@ -62,10 +62,10 @@ struct CheckPair: Sendable {
   let pair: CandidatePair
   let remoteKind: CandidateKind
   let priority: UInt64
-  /// What PRIORITY says: our candidate as the peer would have to call it (RFC 8445 §7.1.1).
+  /// PRIORITY of our checks: that of our candidate if the peer learned it as peer-reflexive (RFC 8445 §7.1.1).
   let reflexivePriority: UInt32
   var isWaiting = true
-  /// The peer checked this pair: ours goes out before the others (RFC 8445 §7.3.1.4).
+  /// The peer checked this pair: our check is sent before the others (RFC 8445 §7.3.1.4).
   var isTriggered = false
   var isValid = false
   var hasFailed = false
@@ -83,7 +83,7 @@ struct CheckPair: Sendable {
 }
 
 extension IPAddress {
-  /// Whether a packet from one can reach the other at all: the same family and, on both sides, loopback or not.
+  /// Whether a packet from one can reach the other at all: same family, both or neither loopback, both or neither link-local.
   func canReach(_ other: IPAddress) -> Bool {
     unmapped.family == other.unmapped.family && isLoopback == other.isLoopback && isLinkLocal == other.isLinkLocal
   }

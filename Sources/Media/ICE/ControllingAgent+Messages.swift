@@ -2,7 +2,8 @@ import Bytes
 import STUN
 
 extension ControllingAgent {
-  /// Takes a STUN datagram that came from `source` to our address `local`. Anything that is not the peer's is ignored in silence.
+  /// Handles a STUN datagram from `source` to our address `local`. Datagrams that are not the peer's are ignored without a
+  /// report.
   public mutating func handle(
     _ datagram: UnsafeRawBufferPointer, from source: SocketAddress, to local: SocketAddress, at now: Instant,
     into output: inout Output
@@ -55,7 +56,7 @@ extension ControllingAgent {
     return true
   }
 
-  /// RFC 8445 §7.3.1.3–5: learns a peer-reflexive candidate, checks the same pair soon, takes the peer's nomination while
+  /// RFC 8445 §7.3.1.3–5: learns a peer-reflexive candidate, checks the same pair soon, accepts the peer's nomination while
   /// controlled.
   private mutating func trigger(_ pair: CandidatePair, _ message: STUNMessage, _ now: Instant, _ output: inout Output) {
     if !remotes.contains(where: { $0.address == pair.remote }) {
@@ -79,7 +80,7 @@ extension ControllingAgent {
     guard let key = credentials.remoteKey, message.hasIntegrity(key) else { return }
     guard let index = pairs.firstIndex(where: { $0.transaction?.id == message.transaction }) else { return }
     guard let transaction = pairs[index].transaction else { return }
-    // From or at another address than the check: not symmetric, the pair is no good (RFC 8445 §7.2.5.2.1).
+    // From or at another address than the check: not symmetric, so the pair fails (RFC 8445 §7.2.5.2.1).
     guard pairs[index].pair == pair else { return fail(index, now) }
     pairs[index].transaction = nil
     guard message.messageClass == .success else {
@@ -92,7 +93,7 @@ extension ControllingAgent {
     if transaction.sends == 1 { measure(now - transaction.startedAt) }
     pairs[index].isValid = true
     if isControlling ? transaction.nominates : pairs[index].isNominatedByPeer {
-      // Aggressive: the best pair that answered holds.
+      // Aggressive: the best pair that answered is used.
       let best = pairs.firstIndex { $0.isValid } ?? index
       if mode == .regular || best == index || state == .checking { select(index, now, &output) }
     } else {

@@ -1,25 +1,26 @@
 import Bytes
 import STUN
 
-/// The full agent of our own phone (RFC 8445), which starts as controlling: it checks pairs, nominates one and keeps consent (RFC
-/// 7675). One component, so that nothing is ever frozen. No clock, no I/O: datagrams and times go in, datagrams and events come
-/// out.
+/// The full agent of our own phone (RFC 8445), which starts as controlling: it checks pairs, nominates one and keeps consent
+/// (RFC 7675). It has one component, so that nothing is ever frozen. It has no clock and no I/O: datagrams and times go in,
+/// datagrams and events come out.
 ///
 /// | state | event | next |
 /// |---|---|---|
 /// | checking | answer to a check | pair valid; best valid pair nominated at once if none better is open, else within 100 ms |
 /// | checking | answer to the nominating check | connected, `nominated` |
 /// | checking | every pair failed and candidates are complete, or 15 s | failed, `failed` |
-/// | connected | `probe` | consent asked for five times a second, later twice, every other pair checked; whichever answers first is nominated |
+/// | connected | `probe` | consent requested five times a second, later twice, every other pair checked; the first that answers is nominated |
 /// | connected | 30 s without an answer | lost, `consentLost`; an answer later is `consentRegained` |
 /// | any | check of the peer | answered; triggered check; role conflict resolved by tie-breaker |
 /// | any | 487 | role switched, checked again |
-/// | any | `restart` | checking; the nominated pair serves on until another is nominated |
+/// | any | `restart` | checking; the nominated pair carries media until another is nominated |
 public struct ControllingAgent: Sendable {
   public enum NominationMode: Sendable {
     /// One pair is chosen and checked again with USE-CANDIDATE.
     case regular
-    /// USE-CANDIDATE in every check: a round trip sooner, and the peer may see several in turn (RFC 5245 §8.1.1.2).
+    /// USE-CANDIDATE in every check: a round trip sooner, but the peer may see several nominations in sequence (RFC 5245
+    /// §8.1.1.2).
     case aggressive
   }
   public enum State: Sendable, Equatable { case checking, connected, lost, failed }
@@ -33,14 +34,14 @@ public struct ControllingAgent: Sendable {
     public let pair: CandidatePair
     public let bytes: [UInt8]
   }
-  /// What a call causes; the caller empties it after use.
+  /// The outputs of a call; the caller empties it after use.
   public struct Output: Sendable {
     public var datagrams: [Datagram] = []
     public var events: [Event] = []
     public init() {}
   }
 
-  /// One side's name and secret, and ours for the same generation.
+  /// The ufrag and key of both sides for one generation.
   struct Credentials: Sendable {
     let localUfrag: [UInt8]
     let localKey: IntegrityKey
@@ -49,7 +50,7 @@ public struct ControllingAgent: Sendable {
   }
 
   public internal(set) var state = State.checking
-  /// The pair that media takes; after a restart still the old one, until another is nominated.
+  /// The pair that carries media; after a restart still the old one, until another is nominated.
   public var nominatedPair: CandidatePair? { consent?.pair }
   /// Types of the nominated pair's candidates, for `media.ready`.
   public internal(set) var nominatedKinds: (local: CandidateKind, remote: CandidateKind)?
@@ -67,14 +68,14 @@ public struct ControllingAgent: Sendable {
   var pairs: [CheckPair] = []
   var areCandidatesComplete = false
   var consent: Consent?
-  /// Since when the owner hears nothing (`probe`); nil: it hears.
+  /// Since when the owner receives nothing (`probe`); nil: it receives.
   var probingSince: Instant?
   var isProbing: Bool { probingSince != nil }
   var nextPaceAt = Instant.zero
   var nominateAt: Instant?
   var checkingSince: Instant?
 
-  /// An agent with our ufrag and password; checks begin when both sides' candidates and the peer's credentials are there.
+  /// An agent with our ufrag and password; checks begin when both sides' candidates and the peer's credentials are known.
   public init(ufrag: String, password: String, mode: NominationMode = .regular, random: RandomSource) {
     credentials = Credentials(localUfrag: Array(ufrag.utf8), localKey: IntegrityKey(password: password))
     self.mode = mode
@@ -82,17 +83,18 @@ public struct ControllingAgent: Sendable {
     tieBreaker = random.next()
   }
 
-  /// There is something to check.
+  /// Whether there is something to check.
   public var hasPairs: Bool { !pairs.isEmpty }
 
-  /// A socket of ours, or our address at a relay, which may come late; the address is what the caller sends from.
+  /// Adds a socket of ours, or our address at a relay, which may be allocated late; the candidate's address is the one that
+  /// the caller sends from.
   public mutating func addLocal(_ candidate: Candidate) {
     guard locals.count < Limits.localCandidates, !locals.contains(where: { $0.address == candidate.address }) else { return }
     locals.append(candidate)
     for remote in remotes { addPair(candidate, remote) }
   }
 
-  /// A candidate of the peer, from its description or trickled.
+  /// Adds a candidate of the peer, from its description or trickled.
   public mutating func addRemote(_ candidate: Candidate) {
     guard remotes.count < Limits.remoteCandidates, !remotes.contains(where: { $0.address == candidate.address }) else { return }
     remotes.append(candidate)
@@ -105,7 +107,7 @@ public struct ControllingAgent: Sendable {
     credentials.remoteKey = IntegrityKey(password: password)
   }
 
-  /// No more candidates will come: the agent fails as soon as every pair has.
+  /// No more candidates will arrive: the agent fails as soon as every pair has failed.
   public mutating func endOfCandidates() { areCandidatesComplete = true }
 
   /// ICE restart (RFC 8445 §9), for instance after a path change: new credentials, all pairs and remote candidates forgotten.
