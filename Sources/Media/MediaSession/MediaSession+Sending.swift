@@ -6,8 +6,8 @@ import SRTP
 // From frames to packets: encoding, packet times, comfort noise.
 
 extension MediaSession {
-  /// Encodes 20 ms for the winner and sends them. HOT
-  /// - Parameter isSilence: they are of a pause, and may be sent again in it.
+  /// Encodes 20 ms and sends them to the winner. HOT
+  /// - Parameter isSilence: the frame belongs to a pause; its packet may be repeated within the pause.
   mutating func sendFrameToApp(
     _ samples: UnsafePointer<Int16>, startsTalk: Bool, isSilence: Bool = false, at now: Instant, into output: inout MediaOutput
   ) {
@@ -25,14 +25,14 @@ extension MediaSession {
     sendToApp(winner, headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, at: now, into: &output)
   }
 
-  /// A frame of talk, or of what follows it. HOT
+  /// Sends a frame of talk, or of the hang-over after it. HOT
   mutating func sendTalkToApp(at now: Instant, into output: inout MediaOutput) {
     let isLingering = downlink.gate.detector.isLingering
     if !isLingering { downlink.silence?.removeAll() }
     sendFrameToApp(frame, startsTalk: true, isSilence: isLingering, at: now, into: &output)
   }
 
-  /// A frame of a pause in a stream without gaps: a packet of the pause that is there already, or a new one. HOT
+  /// Sends a frame of a pause in a stream without gaps: repeats a packet of this pause, or encodes a new one. HOT
   mutating func sendSilenceToApp(at now: Instant, into output: inout MediaOutput) {
     let legs = legs
     guard let packet = downlink.silence?.next(), let base = output.packets.room.baseAddress else {
@@ -44,7 +44,7 @@ extension MediaSession {
     sendToApp(winner, headerBytes + packet.count, payloadBytes: packet.count, timestamp: stamp.timestamp, at: now, into: &output)
   }
 
-  /// Encodes a frame for the trunk and sends what makes up whole packets. HOT
+  /// Encodes a frame for the trunk and sends each packet that is complete. HOT
   mutating func sendFrame(
     _ samples: UnsafePointer<Int16>, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
@@ -83,7 +83,7 @@ extension MediaSession {
     }
   }
 
-  /// Protects what lies in the batch's next slot, where SRTP was agreed on, and sends it to the trunk. HOT
+  /// Protects the packet in the batch's next slot if SRTP was negotiated, and sends it to the trunk. HOT
   @inline(__always) mutating func sendToTrunk(
     _ count: Int, payloadBytes: Int, timestamp: UInt32, to destination: SocketAddress, at now: Instant,
     into output: inout MediaOutput
@@ -94,7 +94,7 @@ extension MediaSession {
     trunk.stream.sent(payloadBytes: payloadBytes, timestamp: timestamp, at: now)
   }
 
-  /// False: the packet must not go. HOT
+  /// Returns false if the packet must not be sent. HOT
   mutating func protectForTrunk(_ count: inout Int, isControl: Bool, into output: inout MediaOutput) -> Bool {
     guard count > 0 else { return false }
     do throws(SRTPError) {
@@ -107,13 +107,13 @@ extension MediaSession {
     }
   }
 
-  /// Drops what waits to make up a packet; the timestamp passes over it.
+  /// Drops the frames that wait to complete a packet; the timestamp skips them.
   mutating func clearPacketizer() {
     let units = uplink.packetizer.clear() + uplink.gathered.clear() * Int(trunk.stream.unitsPerFrame) / band.samplesPerTick
     if units > 0 { trunk.stream.skip(units: UInt32(truncatingIfNeeded: units)) }
   }
 
-  /// One comfort noise packet (RFC 3389 §4): in the stream's numbers, at the time of the frame it stands for.
+  /// Sends one comfort noise packet (RFC 3389 §4) in the stream's sequence, at the time of the frame that it replaces.
   mutating func sendComfortNoise(
     _ level: Double, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
@@ -125,7 +125,7 @@ extension MediaSession {
   }
 }
 
-/// The payload of `count` samples; 0 octets when there is no encoder. HOT
+/// Encodes `count` samples and returns the octets of payload; 0 without an encoder or after an error. HOT
 @inline(__always)
 private func encode(
   _ samples: UnsafePointer<Int16>, _ count: Int, _ encoder: inout AudioEncoder?, into room: UnsafeMutableRawBufferPointer

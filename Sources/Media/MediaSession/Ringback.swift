@@ -7,8 +7,8 @@ import AudioCodecs
 #endif
 
 extension Announcement {
-  /// What a number hears that waits for a user: 425 Hz, 1 s of tone and 4 s of silence, as in most of Europe (ITU-T E.180, supplement 2).
-  /// To be played again at its end. 240 kB, made at the first call that needs it.
+  /// The tone for a called number that waits for a user: 425 Hz, 1 s of tone and 4 s of silence, as in most of Europe (ITU-T
+  /// E.180, supplement 2). To be played again at its end. 240 kB, made at the first call that needs it.
   public static let ringback = Announcement(Recording(ringbackSamples))
 
   private static var ringbackSamples: [Int16] {
