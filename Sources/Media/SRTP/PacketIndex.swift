@@ -1,5 +1,5 @@
-/// Which packet indices of one SSRC were seen: the highest, and a bit for each of the 128 up to it.
-/// Serves SRTP (48-bit index, of which the packet carries 16 bits) and SRTCP (31 bits, carried whole).
+/// Which packet indices of one SSRC were received: the highest, and a bit for each of the 128 up to it. Used for SRTP (48-bit
+/// index, of which the packet carries 16 bits) and SRTCP (31 bits, carried whole).
 struct IndexWindow {
   private(set) var highest: UInt64 = 0
   private var recent: UInt64 = 0  // bit k: highest - k
@@ -7,14 +7,13 @@ struct IndexWindow {
   private(set) var isEmpty = true
 
   init() {}
-  /// Of a source whose indices below `next` all count as seen; 0: it has none.
+  /// The window of a source whose indices below `next` all count as received; 0: none does.
   init(next: UInt64) {
     guard next > 0 else { return }
     (highest, recent, older, isEmpty) = (next - 1, .max, .max, false)
   }
 
-  /// The index a 16-bit sequence number stands for (RFC 3711 §3.3.1 and appendix A); nil if it lies before the first roll-over
-  /// count.
+  /// The index of a 16-bit sequence number (RFC 3711 §3.3.1 and appendix A); nil if it lies before the first roll-over count.
   @inline(__always) func estimate(_ sequence: UInt16) -> UInt64? {
     if isEmpty { return UInt64(sequence) }
     let low = UInt16(truncatingIfNeeded: highest)
@@ -33,7 +32,7 @@ struct IndexWindow {
     return seen == 1 ? .replayed : nil
   }
 
-  /// Marks an index as seen; only for a packet whose tag was verified.
+  /// Marks an index as received; only for a packet whose tag was verified.
   @inline(__always) mutating func record(_ index: UInt64) {
     if isEmpty {
       (highest, recent, older, isEmpty) = (index, 1, 0, false)
