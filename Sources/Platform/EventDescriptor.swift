@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// An eventfd: what a thread sleeps on and others poke. `signal` may be called from any thread.
+/// An eventfd: a thread sleeps on it and others wake it. `signal` may be called from any thread.
 public final class EventDescriptor: Sendable {
   /// For epoll or poll; owned by this object.
   public let fd: Int32
@@ -16,13 +16,13 @@ public final class EventDescriptor: Sendable {
     _ = write(fd, &one, 8)
   }
 
-  /// Takes all signals so far, so that `fd` is no longer readable.
+  /// Clears all signals so far, so that `fd` is no longer readable.
   public func clear() {
     var value: UInt64 = 0
     _ = read(fd, &value, 8)
   }
 
-  /// Sleeps until a signal or the end of `milliseconds` (negative: no end). True if there is a signal.
+  /// Sleeps until a signal or the end of `milliseconds` (negative: no limit). True if there is a signal.
   public func wait(milliseconds: Int32) -> Bool {
     var poll = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
     return Glibc.poll(&poll, 1, milliseconds) > 0

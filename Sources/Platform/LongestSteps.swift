@@ -1,14 +1,14 @@
 import Bytes
 import Synchronization
 
-/// The longest turn of a thread's loop within the last one to two minutes: what others had to wait for it at worst. A turn has a budget
-/// (docs/design/overload-and-scheduling.md).
+/// The longest step of a thread's loop within the last one to two minutes: the longest that other work had to wait for it. A
+/// step has a budget (docs/design/overload-and-scheduling.md).
 public final class LongestSteps: Sendable {
-  /// Those of this process, by the names of their loops.
+  /// The steps of this process, by the names of their loops.
   public static let process = LongestSteps()
   private static let window = Duration.seconds(60)
 
-  /// Of one loop; written by its thread.
+  /// The steps of one loop; written by its thread.
   final class Steps: Sendable {
     private struct State {
       var now = Duration.zero
@@ -47,7 +47,7 @@ public final class LongestSteps: Sendable {
     loops.withLock { loops in
       if let known = loops[loop] { return known }
       let new = Steps()
-      // as many as threads that are watched; others are counted nowhere
+      // as many as watched threads; others are not counted
       if loops.count < Limits.heartbeats { loops[loop] = new }
       return new
     }

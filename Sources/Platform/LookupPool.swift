@@ -2,16 +2,16 @@ import Bytes
 import Logging
 import Synchronization
 
-/// Questions to the system's resolver, by `Limits.lookupThreads` threads at most, which end when nothing waits. A name that several ask for is
-/// looked up once.
+/// Queries to the system's resolver, by `Limits.lookupThreads` threads at most, which end when no query waits. A name that
+/// several callers query is looked up once.
 ///
 /// | state of a name | event | next |
 /// |---|---|---|
 /// | – | `ask` | waiting; a thread is started if there may be one more |
 /// | waiting | a thread is free, and a caller still waits | queried |
-/// | waiting | a thread is free, and the deadlines of all callers have passed | –, answered with nothing |
-/// | waiting, asked | `ask` | the same, one more is answered |
-/// | asked | the resolver answers | –, all are answered |
+/// | waiting | a thread is free, and the deadlines of all callers have passed | –, answered with no address |
+/// | waiting, queried | `ask` | the same; one more caller gets the answer |
+/// | queried | the resolver answers | –, all callers get the answer |
 final class LookupPool: Sendable {
   typealias Answer = @Sendable ([SocketAddress]) -> Void
   private struct Question: Hashable {
@@ -24,9 +24,9 @@ final class LookupPool: Sendable {
   }
   private struct State {
     var waiters: [Question: [Waiter]] = [:]
-    /// Of all names.
+    /// Waiters of all names.
     var count = 0
-    /// Names that no thread has taken, by age.
+    /// Names that no thread has dequeued, oldest first.
     var queue: [Question] = []
     var threads = 0
   }
@@ -40,10 +40,11 @@ final class LookupPool: Sendable {
     (self.thread, self.resolve) = (thread, resolve)
   }
 
-  /// Threads that live now.
+  /// Threads that run now.
   var threads: Int { state.withLock(\.threads) }
 
-  /// Any thread. `answer` is called once, on a thread of the pool. False when too many wait, or no thread can be had: nothing is answered.
+  /// Any thread. `answer` is called once, on a thread of the pool. Returns false if too many wait or no thread can be
+  /// started: `answer` is not called then.
   func ask(_ host: String, _ port: UInt16, by deadline: Instant, logger: Logger?, answer: @escaping Answer) -> Bool {
     let question = Question(host: host, port: port)
     let starts: Bool? = state.withLock { state in
@@ -65,7 +66,8 @@ final class LookupPool: Sendable {
     }
   }
 
-  /// No thread could be started: those that live take what waits; without any the question, just put, is taken back.
+  /// No thread could be started: running threads handle the queue; without any, the new question is removed, and the result
+  /// is false.
   private func keeps(_ question: Question) -> Bool {
     state.withLock { state in
       state.threads -= 1

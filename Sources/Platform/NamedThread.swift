@@ -25,11 +25,11 @@ public final class NamedThread: Sendable {
     self.handle = Mutex(handle)
   }
 
-  /// How the kernel is to treat a thread beside others.
+  /// How the kernel schedules a thread relative to others.
   public enum Scheduling: Sendable {
     case usual
-    /// Runs as soon as it wakes, before every thread of the usual kind, also those of other sessions, where `nice` says nothing
-    /// (sched(7), autogroup). Only for threads that sleep often. Where it is not permitted, `nice` remains.
+    /// Runs as soon as it wakes, before every thread of the usual kind, also those of other sessions, over which `nice` has
+    /// no effect (sched(7), autogroup). Only for threads that sleep often. Where it is not permitted, `nice` remains.
     case realtime
   }
 

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Which parts of the process are ready to take calls, and if not, why. Components report here; `Telemetry` renders `/readyz`.
-/// Any thread.
+/// Which parts of the process are ready to handle calls, and if not, why. Components report here; `Telemetry` renders
+/// `/readyz`. Any thread.
 public final class Readiness: Sendable {
   public struct Condition: Hashable, Sendable {
     public let component: String
     /// nil when ready.
     public let reason: String?
-    /// What an operator should know of a component that is ready.
+    /// A note for the operator about a component that is ready.
     public let note: String?
     public init(component: String, reason: String?, note: String? = nil) {
       (self.component, self.reason, self.note) = (component, reason, note)
@@ -27,7 +27,7 @@ public final class Readiness: Sendable {
     }
   }
 
-  /// Takes a component off the board.
+  /// Removes a component from the report.
   public func remove(_ component: String) { _ = conditions.withLock { $0.removeValue(forKey: component) } }
 
   /// All components by name.

@@ -45,7 +45,7 @@ extension SocketAddress {
     }
   }
 
-  /// The address as the kernel's calls want it.
+  /// The address in the form that the kernel's calls accept.
   public func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
     var storage = sockaddr_storage()
     let length = write(to: &storage)

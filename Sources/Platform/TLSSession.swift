@@ -1,8 +1,8 @@
 import Bytes
 import COpenSSL
 
-/// TLS of one connection over memory BIOs: bytes of the socket go in and out through `received` and `drainUnsent`, messages through
-/// `write` and `read`. What is written before the handshake is done waits for it.
+/// TLS of one connection over memory BIOs: the socket's bytes go through `received` and `drainUnsent`, messages through
+/// `received` and `write`. Messages written before the handshake is done wait for it.
 ///
 /// | state | event | next |
 /// |---|---|---|
@@ -23,7 +23,8 @@ public final class TLSSession {
   private let peer: TLSPeer?
   private var early: [UInt8] = []
 
-  /// Nil: no memory. `host`: the name that a client asks for (RFC 6066 §3); `verifying`: it insists on this peer.
+  /// Nil: no memory. `host`: the name that a client requests (RFC 6066 §3); `verifying`: the peer that the certificate must
+  /// be for.
   public init?(_ context: TLSContext, isServer: Bool, host: String? = nil, verifying: TLSPeer? = nil) {
     guard let ssl = SSL_new(context.raw) else { return nil }
     guard let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {
@@ -45,10 +46,10 @@ public final class TLSSession {
 
   deinit { SSL_free(ssl) }  // frees both BIOs
 
-  /// A client's first flight.
+  /// Starts the handshake with a client's first flight.
   public func start() { step() }
 
-  /// Bytes of the socket. `message` gets what they decrypt to.
+  /// Handles bytes from the socket; `plain` gets the decrypted ones.
   public func received(
     _ bytes: UnsafeRawBufferPointer, plain: (UnsafeRawBufferPointer) -> Void, into buffer: UnsafeMutableRawBufferPointer
   ) {
@@ -83,7 +84,7 @@ public final class TLSSession {
     if read < Int32(clamping: count) { waiting.removeLast(count - Int(max(0, read))) }
   }
 
-  /// Says goodbye; the bytes are in `drainUnsent`.
+  /// Sends close_notify; the bytes are in `drainUnsent`.
   public func close() { if state == .open { SSL_shutdown(ssl) } }
 
   private func put(_ bytes: [UInt8]) -> Bool {
