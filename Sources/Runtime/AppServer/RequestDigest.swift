@@ -2,7 +2,7 @@ import COpenSSL
 import HTTP
 
 extension HTTPRequest {
-  /// SHA-256 of method, path and query as sent, and body: what makes it the same request. Nil if OpenSSL fails.
+  /// SHA-256 of method, path and query as sent, and body: requests with the same digest are the same. Nil if OpenSSL fails.
   public var digest: [UInt8]? {
     let bytes = Array("\(method) \(path)?\(target.query)\n".utf8) + body
     var out = [UInt8](repeating: 0, count: 32)

@@ -4,19 +4,20 @@ import Bytes
 public struct Page: Sendable {
   public var contentType: String
   public var bytes: [UInt8]
-  /// Where its scripts may connect beside the server that it came from: sources of a content security policy (`wss://gateway.example`).
+  /// Sources of a content security policy (`wss://gateway.example`) that its scripts may connect to besides the page's own
+  /// server.
   public var connects: [String]
   public init(contentType: String, bytes: [UInt8], connects: [String] = []) {
     (self.contentType, self.bytes, self.connects) = (contentType, bytes, connects)
   }
 }
 
-/// Files by path, and the headers that keep a page to its own scripts and its own gateway.
+/// Files by path, and the headers that restrict a page to its own scripts and its own gateway.
 struct StaticPages: Sendable {
   var pages: [String: Page]
   var isSecure: Bool
 
-  /// - Parameter connects: sources beside the page's own: the nodes of a cluster.
+  /// - Parameter connects: sources besides the page's own: the nodes of a cluster.
   func answer(_ request: HTTPRequest, connects: [String] = []) -> HTTPResponse {
     guard request.method == "GET" || request.method == "HEAD" else { return .text(405, "GET only") }
     guard let page = pages[request.path] else { return .text(404, "no such page") }
@@ -26,7 +27,7 @@ struct StaticPages: Sendable {
       ("cache-control", "no-cache"),
       ("cross-origin-opener-policy", "same-origin"),
     ]
-    // trunkline.js is for pages of other origins too, which may connect if auth.origins says so; there is nothing in it that a page must not read.
+    // Pages of other origins may load trunkline.js, too, and connect if auth.origins lists them; the file contains no secret.
     if page.contentType.hasPrefix("text/javascript") {
       headers += [("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin")]
     }
@@ -34,7 +35,7 @@ struct StaticPages: Sendable {
     return HTTPResponse(200, contentType: page.contentType, headers: headers, body: page.bytes)
   }
 
-  /// Not every browser reads `'self'` as covering the WebSocket of its own origin, so that is named too.
+  /// Some browsers do not read `'self'` as covering the WebSocket of the page's origin, so that is named too.
   private func policy(_ host: String, _ others: [String]) -> String {
     let legal =
       !host.isEmpty

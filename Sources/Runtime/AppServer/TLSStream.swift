@@ -32,7 +32,7 @@ final class TLSContext {
 }
 
 extension TLSFiles {
-  /// Gives chain and key to a listener's context; the error says which cannot be read, or that they do not belong together.
+  /// Loads chain and key into a listener's context; the error states which cannot be read, or that they do not belong together.
   fileprivate func load(into context: OpaquePointer) throws(TLSError) {
     defer { ERR_clear_error() }
     let (chain, secret) = (certificate ?? "", key ?? "")
@@ -56,7 +56,7 @@ final class TLSStream {
 
   private let context: TLSContext
   private let ssl: OpaquePointer
-  /// What the last `write` waits for is to read (a peer's key update), not to write.
+  /// The last `write` waits until the socket can be read (a peer's key update), not written.
   private(set) var writeWantsRead = false
 
   init?(_ context: TLSContext, descriptor: Int32) {
@@ -77,8 +77,8 @@ final class TLSStream {
     return result == 1 ? .done : progress(result)
   }
 
-  /// Octets read (a record at most, so that nothing waits inside OpenSSL where epoll does not see it: `buffer` holds 16 KiB),
-  /// or why there are none.
+  /// Returns the octets read, or why there are none. Reads a record at most, so that nothing waits inside OpenSSL, where
+  /// epoll does not see it: `buffer` holds 16 KiB.
   func read(into buffer: UnsafeMutableRawBufferPointer) -> (Int, Progress) {
     ERR_clear_error()
     let count = SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
@@ -93,7 +93,7 @@ final class TLSStream {
     return (Int(max(0, count)), result)
   }
 
-  /// Says that nothing more will be sent (close_notify).
+  /// Notifies the peer that nothing more will be sent (close_notify).
   func close() {
     ERR_clear_error()
     SSL_shutdown(ssl)
