@@ -3,14 +3,14 @@ import CallFlow
 import Foundation
 import RTP
 
-/// The wire format of Twilio's Media Streams: JSON text messages, audio in Base64; or, in the formats `pcm8` and `pcm16`, audio in binary
-/// messages of 16-bit samples, little-endian, and JSON for the rest.
+/// The wire format of Twilio's Media Streams: JSON text messages, audio in Base64; or, in the formats `pcm8` and `pcm16`,
+/// audio in binary messages of 16-bit samples, little-endian, and JSON for the rest.
 struct StreamMessages {
   let request: StreamRequest
   let streamID: String
   private var sequence = 0
   private var chunk = 0
-  /// Of the audio that was sent, in milliseconds.
+  /// Length of the audio that was sent.
   private var milliseconds = 0
 
   init(_ request: StreamRequest) {
@@ -37,7 +37,7 @@ struct StreamMessages {
           customParameters: request.parameters, mediaFormat: format)))
   }
 
-  /// 20 ms of what the trunk says.
+  /// 20 ms of the trunk's audio.
   mutating func media(_ samples: [Int16]) -> (isText: Bool, bytes: [UInt8]) {
     guard request.target.format == .mulaw else { return (false, Self.octets(samples)) }
     chunk += 1
@@ -46,7 +46,7 @@ struct StreamMessages {
     var span = coded.mutableSpan
     _ = AudioEncoding.pcmu.encodeSamples(samples.span, into: &span)
     sequence += 1
-    // written by hand: it is the message that comes fifty times a second
+    // written by hand, because it is sent fifty times a second
     let text =
       #"{"event":"media","sequenceNumber":""# + "\(sequence)" + #"","media":{"track":"inbound","chunk":""# + "\(chunk)"
       + #"","timestamp":""# + "\(milliseconds)" + #"","payload":""# + Data(coded).base64EncodedString() + #""},"streamSid":""#
@@ -88,11 +88,11 @@ struct StreamMessages {
     case audio([Int16])
     case mark(String)
     case clear
-    /// Something that we do not know: it is left out.
+    /// An unknown message, which is skipped.
     case other
     case fault(Fault)
   }
-  /// Why a message is left out; the raw value is the metric's label.
+  /// Why a message is skipped; the raw value is the metric's label.
   enum Fault: String, CaseIterable { case json, base64, oddLength, wrongFormat, mark }
 
   /// One text message.
