@@ -1,7 +1,7 @@
 import Bytes
 
-/// A captured message as Homer takes it: the Homer Encapsulation Protocol, version 3 ("EEP/HEP, The Extensible Encapsulation protocol",
-/// revision 36): `HEP3`, the length of all, and chunks of vendor, type, length and value.
+/// A captured message in Homer's format: the Homer Encapsulation Protocol, version 3 ("EEP/HEP, The Extensible Encapsulation
+/// protocol", revision 36): `HEP3`, the total length, and chunks of vendor, type, length and value.
 enum HEP3 {
   private enum Chunk: UInt16 {
     case family = 1, transport, sourceV4, destinationV4, sourceV6, destinationV6, sourcePort, destinationPort, seconds,
@@ -10,10 +10,10 @@ enum HEP3 {
     case key = 14, payload
     case correlation = 17
   }
-  /// Of a UDP datagram, less its headers.
+  /// Bytes of payload and key that a UDP datagram can hold beside the headers.
   static let mostBytes = 65_000
 
-  /// Nil for a message that no datagram holds. `payload`: the message with its secrets masked.
+  /// Nil for a message that exceeds a datagram. `payload`: the message with its secrets masked.
   static func packet(_ message: TracedMessage, payload: [UInt8], captureID: UInt32, key: [UInt8]) -> [UInt8]? {
     guard payload.count + key.count < mostBytes else { return nil }
     let (source, destination) = (message.source.ip.unmapped, message.destination.ip.unmapped)

@@ -1,7 +1,7 @@
 import Bytes
 import SIPDialogs
 
-/// One message as it passed the transport, with TLS taken off.
+/// One message as the transport sent or received it, without TLS.
 struct TracedMessage: Sendable {
   var bytes: [UInt8]
   var flow: Flow
@@ -19,7 +19,7 @@ struct TracedMessage: Sendable {
       var line = 0
       while line < bytes.count, let end = bytes[line...].firstIndex(of: 10) {
         if let value = Self.callID(bytes[line..<end]) { return value }
-        if end - line <= 1 { return nil }  // the head is over
+        if end - line <= 1 { return nil }  // end of the head
         line = end + 1
       }
       return nil
