@@ -3,7 +3,7 @@ import Foundation
 
 /// Records as JSON lines in a file that only grows. When the file was moved away (log rotation) the next append makes a new one.
 public final class RecordFile: RecordSink, @unchecked Sendable {
-  // The descriptor is touched by the thread that calls only, as `RecordSink` says.
+  // Only the calling thread touches the descriptor, as `RecordSink` requires.
   private let path: String
   private var fd: Int32 = -1
   private let encoder = RecordEncoder()
@@ -31,7 +31,7 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
       }
       if count < 0, errno == EINTR { continue }
       let error = fault("cannot write")
-      // Half a line must not stay: the next append would be glued to it.
+      // Half a line must not stay: the next append would continue it.
       if before >= 0 { _ = ftruncate(fd, before) }
       throw error
     }
