@@ -1,7 +1,7 @@
 import ArgumentParser
 import CallFlow
 
-/// `trunkline calls …`: what the admin API does with a call (docs/integrate/control.md).
+/// `trunkline calls …`: actions of the admin API on a call (docs/integrate/control.md).
 extension Calls {
   struct Make: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -54,7 +54,7 @@ struct Calls: ParsableCommand {
 
     func request(_ method: String, _ path: String) throws -> String { try Self.ask(client(), method, path).body }
 
-    /// Asks for something of a call, or for a call, and prints the answer.
+    /// Requests an action on a call, or a new call, and prints the answer.
     func post(_ path: String, _ body: [String: String] = [:], on: Bool? = nil) throws {
       var fields: [String: Any] = body
       if let on { fields["on"] = on }
@@ -62,7 +62,7 @@ struct Calls: ParsableCommand {
       Console.json(try Self.ask(client(), "POST", path, text).body.trimmingCharacters(in: .newlines))
     }
 
-    /// The answer if it is a good one; else says why and ends the process with 1.
+    /// Returns the answer if it is a success; else prints the reason and ends the process with 1.
     static func ask(_ client: AdminClient, _ method: String, _ path: String, _ body: String = "") throws -> AdminClient.Answer {
       let answer: AdminClient.Answer
       do {
@@ -116,7 +116,7 @@ struct Calls: ParsableCommand {
         var whole = all ?? page
         if all == nil { whole.calls = [] }
         whole.partial = whole.partial || page.partial
-        // a scan of the shared store may give one twice
+        // a scan of the shared store may return one twice
         whole.calls += page.calls.filter { seen.insert($0.call + $0.node).inserted }
         (all, after) = (whole, page.next == after ? nil : page.next)
       } while after != nil && (all?.calls.count ?? 0) < most
