@@ -1,6 +1,6 @@
-/// What stands beside this gateway.
+/// The keys for other nodes and edges beside this gateway.
 extension ConfigurationKeys {
-  /// The path of a key's old spelling, and the key's name today.
+  /// The path of a key's former name, and the key's name today.
   static let renamed = ["cluster.engine": "shared_store"]
 
   static let cluster: [ConfigurationSection] = [

@@ -1,7 +1,7 @@
 import CallFlow
 import Trunking
 
-/// Rows that are right by themselves and that no call ever gets to.
+/// Finds rows that are valid by themselves but that no call can reach.
 extension ConfigurationParser {
   func checkReachability(_ configuration: Settings) {
     checkInbound(configuration.routes.inbound)
@@ -17,7 +17,8 @@ extension ConfigurationParser {
     checkNumbers(configuration)
   }
 
-  /// The first row of a trunk that fits wins: `user`, `route` and a stream without `numbers` fit every call, `to: users` fits the same calls again.
+  /// The first row of a trunk that fits wins: `user`, `route` and a stream without `numbers` fit every call, and a second
+  /// `to: users` fits the same calls as the first.
   private func checkInbound(_ rows: [Routing.InboundRule]) {
     var everything: [String: Int] = [:]
     var users: [String: Int] = [:]
@@ -49,8 +50,8 @@ extension ConfigurationParser {
     }
   }
 
-  /// `no_answer.after` stands for `timers.ring`, which ends the ringing whether a device was reached or not. A user's rules go with
-  /// the route's: a longer time there may be the one that counts.
+  /// `no_answer.after` replaces `timers.ring`, which ends the ringing whether a device was reached or not. A user's rules are
+  /// combined with the route's: a longer time there may apply.
   private func checkUnreached(_ configuration: Settings) {
     func longest(_ all: [Diversions]) -> Duration? { all.compactMap { $0.rules[.noAnswer]?.after }.max() }
     func check(_ diversions: Diversions, _ path: String, _ others: Duration?) {

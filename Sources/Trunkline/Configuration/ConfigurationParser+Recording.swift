@@ -8,10 +8,10 @@ extension Settings {
     public static let leastFreeMebibytes = 1_024
     /// Absolute path of the folder with the files.
     public var folder = "recordings"
-    /// What is left free on its file system.
+    /// Free space to keep on the folder's file system.
     public var leastFreeMebibytes = Self.leastFreeMebibytes
     public var rules = RecordingRules()
-    /// Absolute path of what `rules.notice` was read from.
+    /// Absolute path of the file from which `rules.notice` was read.
     public var notice: String?
 
     public static func == (one: Self, other: Self) -> Bool {

@@ -1,7 +1,7 @@
 import Bytes
 import CallFlow
 
-/// `to: wss://…` of a route, and what goes with it.
+/// `to: wss://…` of a route, and the keys that belong to it.
 extension ConfigurationParser {
   /// `to: users`, or `to: wss://bot.example/call` with `format` and `token_file`.
   func inboundTarget(_ row: Section) -> Routing.InboundRule.Target? {
@@ -20,7 +20,7 @@ extension ConfigurationParser {
     return .stream(target)
   }
 
-  /// Where programs may send calls.
+  /// Hosts and networks to which programs may send calls.
   func streamHosts(_ routes: Section) -> StreamHosts {
     var out = StreamHosts()
     let expected = "a host such as bot.example, *.bots.example or bot.example:8443, or ws://127.0.0.1:8080 of this machine"
@@ -29,7 +29,7 @@ extension ConfigurationParser {
     return out
   }
 
-  /// Of a row that leads to a stream; for any other these keys are a mistake.
+  /// The numbers of a row that leads to a stream; in any other row these keys are a mistake.
   func streamNumbers(_ row: Section, _ target: Routing.InboundRule.Target) -> [String] {
     guard case .stream = target else {
       for key in ["numbers", "format", "token_file"] where row.has(key) { problem(row.path(key), "goes with to: wss://…") }

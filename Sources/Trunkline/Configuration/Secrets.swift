@@ -2,7 +2,7 @@ import Bytes
 import Foundation
 
 extension Section {
-  /// The content of the file that `key` names, as bytes; nil if the key is absent or the file can not be read (which is reported).
+  /// The content of the file that `key` names, as bytes; nil if the key is absent or the file cannot be read (which is reported).
   func fileContent(_ key: String, limit: Int = Limits.secretBytes) -> [UInt8]? {
     guard let name = string(key) else { return nil }
     let path = parser.resolve(name)
@@ -22,8 +22,8 @@ extension Section {
     return [UInt8](data)
   }
 
-  /// A warning where every user of the machine can read a secret: the file, and every folder on the way to it. Public keys and certificates
-  /// may stand where a secret may.
+  /// Warns if every user of the machine can read a secret: checks the file and every folder on its path. Files of public keys
+  /// and certificates are exempt.
   private func checkReaders(of path: String, _ key: String, _ data: Data) {
     guard !SecretFile.isPublic(data), SecretFile.isOpenToAll(path) else { return }
     parser.problem(
@@ -31,7 +31,7 @@ extension Section {
       .warning)
   }
 
-  /// A secret of one line: the file without trailing white space, which must leave something.
+  /// A secret of one line: the file without trailing white space, which must not be empty.
   func secret(_ key: String) -> [UInt8]? {
     guard var bytes = fileContent(key) else { return nil }
     while let last = bytes.last, [0x20, 0x09, 0x0a, 0x0b, 0x0c, 0x0d].contains(last) { bytes.removeLast() }
