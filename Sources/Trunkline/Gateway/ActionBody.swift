@@ -1,7 +1,8 @@
 import AppServer
 import Foundation
 
-/// The body of an action: a JSON object of known keys, with texts, flags and an object of texts. What cannot be read, or is not asked for, is a `badRequest` that says so.
+/// The body of an action: a JSON object of known keys, with texts, flags and an object of texts. A malformed body or an
+/// unknown key throws a `badRequest` that names the fault.
 struct ActionBody {
   private enum Value: Decodable {
     case text(String)

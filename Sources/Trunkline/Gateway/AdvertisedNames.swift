@@ -3,8 +3,9 @@ import Logging
 import Platform
 import Synchronization
 
-/// The thread `names`, where SDP says addresses that the configuration gives as names: looks them up again each minute, as a public
-/// address may change under its name, and every two seconds while one has none. Looking up may take its time, so no thread of calls does it.
+/// The thread `names`, for addresses in SDP that the configuration gives as names: looks them up each minute, because a
+/// public address may change under its name, and every two seconds while a name has no address. A look-up may be slow, so no
+/// thread of calls does it.
 final class AdvertisedNames: Sendable {
   struct Question: Hashable, Sendable {
     var name: String
@@ -18,13 +19,13 @@ final class AdvertisedNames: Sendable {
   private let pause: Duration
   private let find: @Sendable (String, IPAddress.Family) -> IPAddress?
   private let wake: EventDescriptor
-  /// Every name was looked up once.
+  /// Signalled when every name was looked up once.
   private let first: EventDescriptor
   private let ended: EventDescriptor
   private let state = Mutex(State())
   private let thread = Mutex<NamedThread?>(nil)
 
-  /// `interval`, `pause` and `find`: what a test makes shorter, and the system's resolver.
+  /// Tests shorten `interval` and `pause`, and replace `find`, the system's resolver.
   init(
     interval: Duration = .seconds(60), pause: Duration = .seconds(2),
     find: @escaping @Sendable (String, IPAddress.Family) -> IPAddress? = { lookUp($0, $1) }
@@ -33,25 +34,25 @@ final class AdvertisedNames: Sendable {
     (wake, first, ended) = (try EventDescriptor(), try EventDescriptor(), try EventDescriptor())
   }
 
-  /// `changed` is called on the thread when a name has led to an address that it did not lead to before. Without names there is no thread.
+  /// Calls `changed` on the thread when a name resolves to a new address. Without names no thread starts.
   func start(_ questions: [Question], logger: Logger, changed: @escaping @Sendable () -> Void) throws(SystemError) {
     guard !questions.isEmpty else { return first.signal() }
     let running = try NamedThread.start(name: "names", logger: logger) { [self] in run(questions, logger, changed) }
     thread.withLock { $0 = running }
   }
 
-  /// The last one that was found. Any thread.
+  /// The last address that was found. Any thread.
   func address(_ name: String, _ family: IPAddress.Family) -> IPAddress? {
     state.withLock { $0.found[Question(name: name, family: family)] }
   }
 
-  /// Until every name was looked up once, but no longer: name servers may come later than this process.
+  /// Waits until every name was looked up once, but no longer than this: name servers may start later than this process.
   func wait(milliseconds: Int32) { _ = first.wait(milliseconds: milliseconds) }
 
-  /// The network is another one. Any thread.
+  /// Looks the names up at once, because the network changed. Any thread.
   func lookAgain() { wake.signal() }
 
-  /// A look-up that waits for a name server which is away holds the end of the process up no longer than half a second.
+  /// A look-up that waits for an unreachable name server delays the end of the process by at most half a second.
   func stop() {
     state.withLock { $0.isOver = true }
     wake.signal()
@@ -91,7 +92,7 @@ final class AdvertisedNames: Sendable {
     }
   }
 
-  /// - Returns: whether it is another one.
+  /// - Returns: whether the address changed.
   private func apply(_ found: IPAddress, _ question: Question, _ logger: Logger) -> Bool {
     let before = state.withLock { state in
       defer { state.found[question] = found }

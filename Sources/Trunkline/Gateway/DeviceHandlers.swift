@@ -14,13 +14,13 @@ import Synchronization
 ///     GET  /v1/devices?user=U&device=D      {"devices":[…]}; both may be left out
 ///     POST /v1/devices/revoke?user=U        no push and no session from now on, for every device of U; &device=D: for one
 ///     POST /v1/devices/allow?user=U&device=D
-///     POST /v1/push/test?user=U&device=D    {"results":[…]}: one push to each device, or to D, and what the service said
+///     POST /v1/push/test?user=U&device=D    {"results":[…]}: one push to each device, or to D, and the service's answer
 struct DeviceHandlers: Sendable {
   let asker: Asker
   let push: PushComponent
-  /// Has the server ask streams of answers for more; any thread.
+  /// Makes the server request more of the answers that are streams; any thread.
   let wake: @Sendable () -> Void
-  /// Where the app that is woken connects, and a token that opens no call.
+  /// The URL where a woken app connects; and the source of tokens that open no call.
   let gateway: @Sendable () -> String?
   let wakes: WakeTokens
 
@@ -63,13 +63,13 @@ struct DeviceHandlers: Sendable {
     var environment: PushTarget.Environment
     var topic: String
     var accepted: Bool
-    /// The service's HTTP status and word.
+    /// The service's HTTP status and reason.
     var status: Int?
     var reason: String
     var apnsId: String?
     var attempts: Int
     var ms: Int64
-    /// What to do about it.
+    /// What to do about a failure.
     var advice: String?
   }
 

@@ -6,23 +6,23 @@ import Logging
 import Platform
 import Telemetry
 
-/// The life of a `serve` process: start, signals, drain, end. The main thread spends it waiting for signals.
+/// The life of a `serve` process: start, signals, drain, end. The main thread only waits for signals.
 enum ServeProcess {
-  /// From the end of the drain time to the end of the process, whatever hangs.
+  /// Time from the end of the drain time to the end of the process, even if a thread hangs.
   static let ending = Duration.seconds(2)
-  /// Of that, what BYEs and records of the calls that were left have, in seconds; and then the registrars.
+  /// The part of it for BYEs and records of the remaining calls, in seconds; and the part for the registrars after that.
   static let lastRecordsSeconds: UInt32 = 1
   static let unregisterTimeAfterDrain = Duration.milliseconds(500)
-  /// Of a gateway without calls, whose time is not over.
+  /// Time for the registrars if the gateway has no calls before its drain time is over.
   static let unregisterTimeIdle = Duration.seconds(2)
-  /// What its threads have after that, of which some wait for the disk: one that is busy with others' writes takes seconds.
+  /// Time for its threads to end after that. Some wait for the disk: one that is busy with others' writes takes seconds.
   static let endingIdle = Duration.seconds(8)
 
   static func run(_ settings: Settings, config: String?) throws {
     if settings.limits.dumpsCore { ProcessMemory.isDumpable = true }
     ProcessSignals.ignoreBrokenPipes()
     ProcessSignals.reapOrphans()
-    // Every thread started from here on inherits this: signals come to `wait` below and nowhere else.
+    // Every thread started from here on inherits this: only `wait` below receives signals.
     ProcessSignals.blockAsynchronous()
     let logs = try Logs(settings.log)
     defer { logs.stop() }
@@ -60,7 +60,7 @@ enum ServeProcess {
     }
   }
 
-  /// Takes signals until the gateway is to be stopped. True if that is before the drain time is over.
+  /// Handles signals until the gateway is to be stopped. Returns true if the drain time is not over then.
   private static func serve(
     _ settings: Settings, _ config: String?, _ gateway: Gateway, _ watch: ThreadWatch, _ supervisor: Supervisor, _ logger: Logger
   ) -> Bool {
@@ -133,7 +133,7 @@ extension Settings.Listen {
 }
 
 extension Settings {
-  /// The parts that SIGHUP takes over.
+  /// These settings with the parts of `new` that SIGHUP applies.
   func reloaded(from new: Settings) -> Settings {
     var out = self
     (out.users, out.anyUser, out.grantRules, out.userSource) = (new.users, new.anyUser, new.grantRules, new.userSource)

@@ -1,7 +1,7 @@
 import Bytes
 import CWebFiles
 
-/// The pages' files, embedded in the binary: the web phone with the browser client's package that it stands on, and the status page.
+/// The pages' files, embedded in the binary: the web phone with the browser client's package that it uses, and the status page.
 enum WebFiles {
   struct File {
     let path: String
@@ -9,10 +9,11 @@ enum WebFiles {
     var bytes: [UInt8]
   }
 
-  /// Where the service worker is served.
+  /// The path of the service worker.
   static let serviceWorker = "/service-worker.js"
 
-  /// Names the web phone's files that this binary serves, at `version`: a page that was loaded from another one knows that it is old. FNV-1a of all octets.
+  /// Identifies the web phone's files that this binary serves, at `version`: a page that was loaded from another version
+  /// detects that it is old. FNV-1a of all octets.
   static let version: String = {
     var hash = FNV1a()
     for index in 0..<cweb_phone_file_count {
@@ -21,9 +22,9 @@ enum WebFiles {
     return hexString(hash.value)
   }()
 
-  /// What the app port serves.
+  /// The files of the app port.
   static let phone = files(cweb_phone_files, cweb_phone_file_count)
-  /// What the admin port serves.
+  /// The files of the admin port.
   static let status = files(cweb_status_files, cweb_status_file_count)
 
   private static func files(_ first: UnsafePointer<CWebFile>, _ count: Int) -> [File] {
