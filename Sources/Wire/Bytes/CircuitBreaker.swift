@@ -1,19 +1,20 @@
-/// Whether a server that may be failing is worth asking: after several failures in a row only one attempt now and then is made.
+/// Decides whether a server that may be failing gets another attempt: after several failures in a row only one now and then.
 ///
 /// | state | failure | success | undecided | an attempt is allowed |
 /// |---|---|---|---|---|
 /// | closed | open after `Policy.failures` in a row | counts from 0 | – | yes |
 /// | open | ignored | closed | – | once the pause is over: then half open |
-/// | half open | open, the pause is doubled | closed | open without a pause | after `Policy.attemptTime` without news of the first |
+/// | half open | open, the pause is doubled | closed | open without a pause | after `Policy.attemptTime` without a result of the first |
 ///
-/// What counts as a failure is the owner's to say.
+/// The owner decides what counts as a failure.
 public struct CircuitBreaker: Equatable, Sendable {
   public struct Policy: Equatable, Sendable {
     /// Failures in a row that open it.
     public var failures: Int
     /// The first pause and the longest.
     public var pause: ClosedRange<Duration>
-    /// After this long without news a half-open attempt counts as lost, and another is allowed; nil: every attempt is reported on.
+    /// After this long without a result a half-open attempt counts as lost, and another is allowed; nil: every attempt
+    /// reports a result.
     public var attemptTime: Duration?
     public init(failures: Int, pause: ClosedRange<Duration>, attemptTime: Duration? = nil) {
       (self.failures, self.pause, self.attemptTime) = (failures, pause, attemptTime)
@@ -64,6 +65,6 @@ public struct CircuitBreaker: Equatable, Sendable {
     return wasOpen
   }
 
-  /// The half-open attempt ended without telling anything about the server.
+  /// The half-open attempt ended without showing whether the server works.
   public mutating func undecided(at now: Instant) { if case .halfOpen = state { state = .open(until: now) } }
 }

@@ -1,8 +1,8 @@
-/// So many a second, of which `burst` may come at once: a token bucket by the time at which it would be full again (GCRA). 16 bytes,
-/// a few nanoseconds.
+/// A limit per second, of which `burst` may come at once: a token bucket, stored as the time at which it would be full again
+/// (GCRA). 16 bytes, a few nanoseconds per call.
 ///
 ///     var attempts = RateLimit(perSecond: 4, burst: 4)
-///     guard attempts.take(at: now) else { return }   // the fifth at once is refused, one more 250 ms later is not
+///     guard attempts.consume(at: now) else { return }   // refuses the fifth at once, allows another 250 ms later
 public struct RateLimit: Sendable {
   private let intervalNanoseconds: Int64
   private let spareNanoseconds: Int64
@@ -14,7 +14,7 @@ public struct RateLimit: Sendable {
     spareNanoseconds = intervalNanoseconds * Int64(max(1, burst) - 1)
   }
 
-  /// False: one too many, and nothing is used up.
+  /// False: the limit is exceeded, and nothing is used up.
   public mutating func consume(at now: Instant) -> Bool {
     let from = max(fullAt, now)
     guard (from - now).nanoseconds <= spareNanoseconds else { return false }

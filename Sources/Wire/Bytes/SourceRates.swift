@@ -1,10 +1,10 @@
-/// How often each source may have its way in a second, and all of them together. IPv6 counts by /64 (`IPAddress.subscriber`).
+/// A rate limit per second for each source, and for all sources together. IPv6 counts by /64 (`IPAddress.subscriber`).
 ///
 ///     var rates = SourceRates(perSource: 10, inAll: 200)
-///     rates.take(address, at: now)        // false: this source, or all of them, have had their share of the second
+///     rates.consume(address, at: now)     // false: this source, or all together, exceed the rate
 ///
-/// Remembers `sources` of them; when that many are known it forgets them all, and what holds then is the rate in all.
-/// A dictionary access per call.
+/// Remembers at most `sources` sources; when the table is full it forgets them all, and at that moment only the total rate
+/// holds. Costs a dictionary access per call.
 public struct SourceRates: Sendable {
   private let perSource: Int
   private let most: Int
@@ -18,7 +18,7 @@ public struct SourceRates: Sendable {
   /// Sources that are remembered now.
   public var count: Int { known.count }
 
-  /// What a source is refused is not taken from the others.
+  /// False if the rate is exceeded. A request that exceeds its source's rate does not count for the total.
   public mutating func consume(_ source: IPAddress, at now: Instant) -> Bool {
     let source = source.subscriber
     if known[source] == nil, known.count >= most { known.removeAll(keepingCapacity: true) }
@@ -28,8 +28,8 @@ public struct SourceRates: Sendable {
 }
 
 extension IPAddress {
-  /// What stands for one subscriber when sources are counted: an IPv4 address, or the first 64 bits of an IPv6 address, of which one
-  /// host can use every other one.
+  /// The address by which a subscriber is counted: an IPv4 address, or the first 64 bits of an IPv6 address, because one host
+  /// can use all addresses with the same 64 bits.
   public var subscriber: IPAddress {
     let address = unmapped
     return address.family == .v4 ? address : address.masked(to: 64)
