@@ -1,5 +1,5 @@
-/// Reads a head whose end has been found. Strict where leniency is what request smuggling lives on (RFC 9112 §11.2): one framing,
-/// one Host, no folded lines, no space before a colon, no octet that another parser might read otherwise.
+/// Reads a head whose end has been found. It is strict, because request smuggling relies on leniency (RFC 9112 §11.2): one
+/// framing, one Host, no folded lines, no space before a colon, no octet that another parser might read differently.
 enum HeadParser {
   /// `octets`: request line and fields with their CR LF, without the empty line.
   static func parse(_ octets: ArraySlice<UInt8>) throws(RequestRefusal) -> RequestHead {
@@ -36,8 +36,8 @@ enum HeadParser {
       keepsAlive: false)
   }
 
-  /// RFC 9112 §3.2: origin form, absolute form, and the asterisk of OPTIONS. The authority form is CONNECT's, which is not served.
-  /// The host is that of the absolute form, else empty.
+  /// RFC 9112 §3.2: origin form, absolute form, and the asterisk of OPTIONS. The authority form belongs to CONNECT, which is
+  /// not served. The host is that of the absolute form, else empty.
   private static func target(
     _ octets: ArraySlice<UInt8>, of method: String
   ) throws(RequestRefusal) -> (RequestTarget, host: String) {
@@ -116,14 +116,14 @@ enum HeadParser {
     default: nil
     }
   }
-  /// Host and port as they can stand in a URI; user information and lists are no host.
+  /// Whether this can be host and port of a URI; user information and lists cannot.
   private static func isHost(_ text: String) -> Bool {
     text.utf8.count <= 262 && text.utf8.allSatisfy { isDigit($0) || (97...122).contains($0 | 32) || ".-_:[]%".utf8.contains($0) }
   }
   private static func text(_ octets: ArraySlice<UInt8>) -> String { String(decoding: octets, as: UTF8.self) }
 }
 
-/// Lines that end in CR LF; `RequestReader` has seen that no other CR or LF is there.
+/// Lines that end in CR LF; `RequestReader` has checked that there is no other CR or LF.
 private struct Lines {
   private var rest: ArraySlice<UInt8>
   init(_ octets: ArraySlice<UInt8>) { rest = octets }

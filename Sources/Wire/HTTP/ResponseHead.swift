@@ -16,7 +16,7 @@ public struct ResponseHead: Sendable {
     return out + [13, 10]
   }
 
-  /// The reason phrases of RFC 9110 §15 for what this project sends.
+  /// The reason phrases of RFC 9110 §15 for the statuses that this project sends.
   public static func reason(_ status: Int) -> String {
     switch status {
     case 100: "Continue"
