@@ -6,7 +6,7 @@ public enum TokenError: String, Error, CaseIterable, Hashable, Sendable {
   case algorithm
   /// The signature does not fit the key, or no key has this `kid`.
   case signature
-  /// No key that was fetched has this `kid`: it may be one that the issuer has had for a moment only.
+  /// No fetched key has this `kid`: the issuer may have added the key a moment ago.
   case unknownKey
   case expired
   /// `exp` is in milliseconds: RFC 7519 §4.1.4 counts seconds.
@@ -23,7 +23,7 @@ public enum TokenError: String, Error, CaseIterable, Hashable, Sendable {
 public enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
   case empty
   case tooBig
-  /// No PEM of a key or certificate, or not of the kind that the algorithm needs.
+  /// No PEM of a key or certificate, or a key of another kind than the algorithm needs.
   case notAKey(String)
   /// RSA below 2048 bits, or a curve other than P-256.
   case unsuitable(String)
@@ -43,5 +43,5 @@ public enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The signature algorithms of RFC 7518 §3.1 that are offered. Pinned by configuration, never taken from the token.
+/// The supported signature algorithms of RFC 7518 §3.1. The configuration pins one; the token cannot choose.
 public enum Algorithm: String, CaseIterable, Hashable, Sendable { case HS256, RS256, ES256 }

@@ -1,5 +1,5 @@
-/// The claim `trunkline` of a login token: which numbers, limits and diversions its signer gives to the user. What it may hold is for the
-/// configuration to say; here stand its shape and its bounds.
+/// The claim `trunkline` of a login token: numbers, limits and diversions that its signer grants to the user. The
+/// configuration decides which of them are accepted; this type defines the claim's format and bounds.
 ///
 ///     { "sub": "alice", …, "iat": 1790000000,
 ///       "trunkline": { "numbers": [ "+15551230001" ], "name": "Alice", "max_calls": 2, "allow": [ "+1" ],
@@ -24,21 +24,21 @@ public struct TokenGrant: Hashable, Sendable {
     public init(_ path: String, _ what: String) { description = "trunkline\(path.isEmpty ? "" : ".")\(path): \(what)" }
   }
 
-  /// The user's own; the first is what the user calls from. At most `Limits.grantNumbers`.
+  /// The user's numbers, at most `Limits.grantNumbers`; the first is the caller number of the user's calls.
   public var numbers: [String]
   public var name: String?
-  /// Of all of `numbers`.
+  /// The account of all `numbers`.
   public var account: String?
-  /// Beginnings of numbers that the user may dial; nil: the claim says nothing.
+  /// Prefixes of numbers that the user may dial; nil: not in the claim.
   public var allow: [String]?
   public var maxCalls: Int?
   public var callsPerHour: Int?
-  /// The user's calls are recorded, or not; nil: the claim says nothing.
+  /// Whether the user's calls are recorded; nil: not in the claim.
   public var record: Bool?
-  /// By trigger, as the configuration spells it.
+  /// By trigger, in the configuration's spelling.
   public var diversions: [String: Diversion]
-  /// `iat` of the token, which may have a fraction, in milliseconds since 1970; 0 without one. Of two tokens the later one holds. No part of
-  /// the claim's JSON.
+  /// `iat` of the token, which may have a fraction, in milliseconds since 1970; 0 without one. The later of two tokens wins.
+  /// Not part of the claim's JSON.
   public var issuedAt: Int64
 
   public init(
@@ -63,8 +63,8 @@ extension TokenGrant: Codable {
     init(_ text: String) { stringValue = text }
   }
 
-  /// Reads members of one object and reports where one is wrong. An unknown member is a fault: a misspelt `numbers` must not pass
-  /// for none.
+  /// Reads members of one object and reports where one is wrong. An unknown member is a fault, so that a misspelt `numbers`
+  /// is not read as absent.
   private struct Members {
     let values: KeyedDecodingContainer<Key>
     let path: String

@@ -14,7 +14,7 @@ public struct TokenVerifier: Sendable {
 
   public init(keys: KeySet, audience: String) { (self.keys, self.audience) = (keys, audience) }
 
-  /// The `kid` that a token names, of whatever token; nil: none, or nothing that a key has.
+  /// The `kid` that a token names, before any check of the token; nil: none, or one that no key can have.
   public static func keyID(of token: String) -> String? {
     guard token.utf8.count <= Limits.tokenBytes, let part = token.utf8.split(separator: UInt8(ascii: ".")).first,
       let bytes = Base64URL.decode(part), let kid = try? JSONDecoder().decode(Header.self, from: Data(bytes)).kid,
@@ -23,8 +23,8 @@ public struct TokenVerifier: Sendable {
     return kid
   }
 
-  /// The claims, if the token is signed with the pinned algorithm and key, is for us, and `unixSeconds` is in its time (± 30
-  /// s).
+  /// The claims, if the token is signed with the pinned algorithm and key, is for us, and `unixSeconds` is within its
+  /// validity (± 30 s).
   public func verify(_ token: String, unixSeconds now: Int64) throws(TokenError) -> Claims {
     let claims = try keys.claims(of: token, as: Claims.self)
     guard claims.exp < Limits.expiryBelow else { throw .expiryInMilliseconds }
@@ -36,7 +36,7 @@ public struct TokenVerifier: Sendable {
 }
 
 extension KeySet {
-  /// What a token says, if it is signed with one of these keys. Time and audience are the caller's to check.
+  /// The content of a token that is signed with one of these keys. The caller checks time and audience.
   public func claims<Content: Decodable>(of token: String, as _: Content.Type) throws(TokenError) -> Content {
     let text = Array(token.utf8)
     guard text.count <= Limits.tokenBytes else { throw .malformed }
@@ -89,7 +89,7 @@ struct Header: Codable {
   }
 }
 
-/// Makes tokens: `trunkline token`, and what speaks to push services. Immutable; any thread.
+/// Makes tokens for `trunkline token` and for push services. Immutable; any thread.
 public struct TokenSigner: Sendable {
   private let keys: KeySet
   private let kid: String?
