@@ -31,8 +31,8 @@ public struct OpinionScore: Sendable, Equatable {
 
   /// - Parameters:
   ///   - lossFraction: audio neither received in time nor repaired, 0…1.
-  ///   - burstRatio: mean length of loss runs over that of random loss; 1 is random. G.107 is valid for 1…2, larger values are
-  ///     taken as 2.
+  ///   - burstRatio: mean length of loss runs over that of random loss; 1 is random. G.107 is valid for 1…2, larger values
+  ///     count as 2.
   ///   - oneWayDelayMilliseconds: mouth to ear.
   public init(codec: CodecImpairment, lossFraction: Double, burstRatio: Double = 1, oneWayDelayMilliseconds: Double) {
     let loss = 100 * min(1, max(0, lossFraction.isFinite ? lossFraction : 1))

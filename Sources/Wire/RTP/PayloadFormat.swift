@@ -1,13 +1,14 @@
-/// What a payload type stands for in one direction of a stream, as far as this gateway can use it.
+/// The format of a payload type in one direction of a stream, as far as this gateway can use it.
 public enum PayloadFormat: Hashable, Sendable {
   case audio(AudioEncoding)
-  /// RFC 4733. Durations are on this clock, which is the audio's (§2.1) or, of many peers beside Opus, 8000.
+  /// RFC 4733. Durations use this clock: the audio's (§2.1) or, with many peers beside Opus, 8000.
   case telephoneEvent(clockRateHz: UInt32)
   /// RFC 3389 at 8000 Hz.
   case comfortNoise
 }
 
-/// A format under its payload type number. The two directions of a stream may have different numbers for one format (RFC 3264 §5.1, §6.1).
+/// A format under its payload type number. The two directions of a stream may have different numbers for one format (RFC 3264
+/// §5.1, §6.1).
 public struct NumberedFormat: Hashable, Sendable {
   /// 0…127.
   public var payloadType: UInt8

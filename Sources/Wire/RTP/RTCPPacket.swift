@@ -20,7 +20,7 @@ public struct ReportBlock: Sendable, Equatable {
   public var highestSequence: UInt32
   /// In units of the stream's RTP clock.
   public var jitter: UInt32
-  /// Middle 32 bits of the last SR's NTP time, 0 if none came.
+  /// Middle 32 bits of the last SR's NTP time, 0 if none was received.
   public var lastSenderReport: UInt32
   /// Delay since that SR in 1/65536 s.
   public var delaySinceLastSenderReport: UInt32
@@ -49,8 +49,8 @@ public struct ReportBlock: Sendable, Equatable {
     delaySinceLastSenderReport = bytes.bigEndian32(at: offset &+ 20)
   }
 
-  /// Round trip seen by the sender of the reported stream, in 1/65536 s (§6.4.1, LSR and DLSR); nil without an SR or if the sum
-  /// is negative or beyond a minute, which only a lying report gives.
+  /// Round trip as measured by the sender of the reported stream, in 1/65536 s (§6.4.1, LSR and DLSR); nil without an SR or
+  /// if the sum is negative or beyond a minute, which only a false report gives.
   public func roundTrip(receivedAt now: NTPTimestamp) -> UInt32? {
     guard lastSenderReport != 0 else { return nil }
     let elapsed = now.middle &- lastSenderReport &- delaySinceLastSenderReport
@@ -58,7 +58,7 @@ public struct ReportBlock: Sendable, Equatable {
   }
 }
 
-/// Where the report blocks of a parsed SR or RR lie: read them one by one, nothing is copied.
+/// The location of the report blocks in a parsed SR or RR: read them one by one, nothing is copied.
 public struct ReportBlocks: Sendable, Equatable {
   let offset: Int
   /// 0…31.
@@ -81,6 +81,6 @@ public enum RTCPPacket: Sendable, Equatable {
   case goodbye(SSRC?, count: Int, reason: Range<Int>?)
   /// Transport (205) or payload-specific (206) feedback (RFC 4585 §6.1).
   case feedback(type: UInt8, format: UInt8, sender: SSRC, media: SSRC, information: Range<Int>)
-  /// APP, XR and what we do not know: skipped by its length.
+  /// APP, XR and unknown types: skipped by length.
   case other(type: UInt8)
 }

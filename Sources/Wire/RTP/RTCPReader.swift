@@ -16,7 +16,7 @@ public enum RTCPParseError: Error, Sendable, Equatable {
 ///     var reader = RTCPReader()
 ///     while let packet = try reader.next(in: datagram) { … }
 ///
-/// After a thrown error the rest of the datagram must be dropped; what came before it stands.
+/// After a thrown error the rest of the datagram must be dropped; packets read before it are valid.
 public struct RTCPReader: Sendable {
   private var offset = 0
   private var count = 0

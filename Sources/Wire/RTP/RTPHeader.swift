@@ -5,14 +5,14 @@ public enum RTPParseError: Error, Sendable, Equatable {
   /// Shorter than the header it announces (fixed part, CSRC list or extension).
   case truncated
   case badVersion
-  /// The padding count is 0 or larger than what follows the header.
+  /// The padding count is 0 or larger than the rest after the header.
   case badPadding
   /// Larger than `Limits.datagramLength`.
   case tooLong
 }
 
-/// The header of one RTP packet (RFC 3550 §5.1) as values, and where its parts lie in the datagram. Copies nothing, allocates
-/// nothing.
+/// The header of one RTP packet (RFC 3550 §5.1) as values, with the offsets of its parts in the datagram. Copies nothing,
+/// allocates nothing.
 @frozen public struct RTPHeader: Sendable, Equatable {
   public var marker: Bool
   /// 0…127.
@@ -56,8 +56,9 @@ public enum RTPParseError: Error, Sendable, Equatable {
     payloadLength &-= padding
   }
 
-  /// Reads only what SRTP leaves in the clear: the same, but `payloadLength` runs to the datagram's end (ciphertext and tag) and
-  /// `paddingLength` is 1 when the P bit is set, since the real count is encrypted. Parse again after unprotecting.
+  /// Reads only the part that SRTP leaves in the clear, like `init(parsing:)`, but `payloadLength` extends to the datagram's
+  /// end (ciphertext and tag), and `paddingLength` is 1 when the P bit is set, since the real count is encrypted. Parse again
+  /// after unprotecting.
   // HOT
   @inlinable public init(parsingProtected packet: Span<UInt8>) throws(RTPParseError) {
     let count = packet.count

@@ -17,8 +17,7 @@
   /// Events in a payload, at most `Limits.eventsPerPacket`. Each after the first begins where the one before it ends (§2.5.1.5).
   public static func count(in payload: Span<UInt8>) -> Int { min(payload.count / length, Limits.eventsPerPacket) }
 
-  /// Reads the event block `index`; nil if it is not there in full. The reserved bit is ignored (§2.3.3: receivers MUST ignore
-  /// it).
+  /// Reads the event block `index`; nil if it is incomplete. The reserved bit is ignored (§2.3.3: receivers MUST ignore it).
   public init?(parsing payload: Span<UInt8>, at index: Int = 0) {
     guard index >= 0, index < Limits.eventsPerPacket, payload.count >= (index &+ 1) &* Self.length else { return nil }
     let offset = index &* Self.length
@@ -37,7 +36,7 @@
     return Self.length
   }
 
-  /// The event code of `0-9 * # A-D` (lower case a–d taken too); nil for anything else.
+  /// The event code of `0-9 * # A-D` (also lower case a–d); nil for anything else.
   public static func code(of digit: UInt8) -> UInt8? {
     switch digit {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): digit &- UInt8(ascii: "0")

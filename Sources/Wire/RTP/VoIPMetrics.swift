@@ -42,8 +42,8 @@ public struct VoIPMetrics: Sendable, Equatable {
 }
 
 extension RTCPWriter {
-  /// An XR packet (RFC 3611 §2) with the VoIP metrics of what `source` sent to us. False, and nothing written, if it does not
-  /// fit.
+  /// Writes an XR packet (RFC 3611 §2) with the VoIP metrics of the stream that we received from `source`. Writes nothing and
+  /// returns false if it does not fit.
   public mutating func voipMetrics(
     _ metrics: VoIPMetrics, from sender: SSRC, about source: SSRC, into datagram: inout MutableSpan<UInt8>
   ) -> Bool {
@@ -54,7 +54,7 @@ extension RTCPWriter {
     }
     func two(_ a: Double, _ b: Double) -> UInt32 { UInt32(V.milliseconds(a)) << 16 | UInt32(V.milliseconds(b)) }
     put(sender.raw, into: &datagram)
-    // Block type 7, eight words behind this one.
+    // Block type 7, eight words follow.
     put(four(7, 0, 0, 8), into: &datagram)
     put(source.raw, into: &datagram)
     put(
