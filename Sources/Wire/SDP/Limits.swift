@@ -1,4 +1,4 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+// The named limits of this module: every bound on a queue, table or message.
 enum Limits {
   /// A whole description. A browser's offer with video is about 8 KiB.
   static let descriptionBytes = 32_768
@@ -17,13 +17,13 @@ enum Limits {
   /// ice-char lengths, RFC 8839 §5.4.
   static let ufragLength = 4...256
   static let passwordLength = 22...256
-  /// `a=crypto` lines read from one section; more are ignored. What one may hold, and the bytes of a master key identifier
-  /// (RFC 4568 §6.1).
+  /// `a=crypto` lines read from one section; more are ignored. Bytes and session parameters of one line, and bytes of a
+  /// master key identifier (RFC 4568 §6.1).
   static let cryptoLines = 32
   static let cryptoLineBytes = 512
   static let sessionParameters = 16
   static let identifierBytes = 1...128
-  /// Values of `maxplaybackrate` in Hz and `maxaveragebitrate` in bit/s that count (RFC 7587 §6.1); others are ignored.
+  /// Values of `maxplaybackrate` in Hz and `maxaveragebitrate` in bit/s that are used (RFC 7587 §6.1); others are ignored.
   static let opusPlaybackRates = 8_000...48_000
   static let opusBitrates = 6_000...510_000
   /// Packet times that are sent, in milliseconds; others become 20.

@@ -1,8 +1,8 @@
 import Bytes
 
 extension IPAddress {
-  /// What a description from another machine must not make us send to: this machine, its link, and the metadata services of clouds,
-  /// some of which stand outside the link-local networks.
+  /// Addresses that a description from another machine must not make us send to: this machine, its link, and the metadata
+  /// services of clouds, some of which are outside the link-local networks.
   var isPrivileged: Bool {
     if isLoopback || isLinkLocal || isMulticast || Self.cloudMetadata.contains(self) { return true }
     guard family == .v4 else { return isLocal6 }
@@ -10,7 +10,7 @@ extension IPAddress {
     return low >> 24 == 0 || low >> 28 == 0xf
   }
 
-  /// IPv4 in disguise: compatible (RFC 4291 §2.5.5.1) and NAT64 (RFC 6052) forms of the same addresses.
+  /// IPv4 addresses inside IPv6 ones: compatible (RFC 4291 §2.5.5.1) and NAT64 (RFC 6052) forms of the same addresses.
   private var isLocal6: Bool {
     let isCompatible = high == 0 && low >> 32 == 0
     let isTranslated = high == 0x0064_ff9b_0000_0000 && low >> 32 == 0

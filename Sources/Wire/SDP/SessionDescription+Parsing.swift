@@ -1,13 +1,13 @@
 import Bytes
 
 extension SessionDescription {
-  /// Reads a description. Lines may end in CRLF or LF. Required: `v=0` first, a sound `m=` line for each section, and the limits
-  /// of this module; missing `o=`, `s=` and `t=` lines are forgiven, because telephone systems send such.
+  /// Reads a description. Lines may end in CRLF or LF. Required: `v=0` first, a valid `m=` line for each section, and the
+  /// limits of this module; missing `o=`, `s=` and `t=` lines are accepted, because telephone systems omit them.
   public init(parsing text: String) throws(DescriptionError) {
     try self.init(parsing: Array(text.utf8))
   }
 
-  /// The same for a negotiation, which may look at an offer more than once.
+  /// The same for a negotiation, which may read an offer more than once.
   public static func read(_ text: String) throws(NegotiationError) -> SessionDescription {
     do { return try SessionDescription(parsing: text) } catch { throw .malformed(error) }
   }
@@ -82,12 +82,12 @@ extension SessionDescription {
   /// Invalid UTF-8 is repaired.
   private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
-  /// The parts between spaces, at most one more than counts for anything.
+  /// The parts between spaces, at most one more than are used.
   private static func words(_ value: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     value.split(separator: UInt8(ascii: " "), maxSplits: Limits.formats + 4)
   }
 
-  /// What stands before a slash.
+  /// The part before a slash.
   private static func beforeSlash(_ word: ArraySlice<UInt8>) -> ArraySlice<UInt8> { word.prefix { $0 != UInt8(ascii: "/") } }
 
   private static func origin(_ value: ArraySlice<UInt8>) -> Origin {
@@ -117,7 +117,7 @@ extension SessionDescription {
     DescriptionError(line: line, rule: "RFC 8866 §5.7: c=")
   }
 
-  /// `media port[/count] proto fmt…`, RFC 8866 §5.14. A section that is off (port 0) may come without formats: some refuse one so.
+  /// `media port[/count] proto fmt…`, RFC 8866 §5.14. A section that is off (port 0) may lack formats: some peers refuse one so.
   private static func section(_ value: ArraySlice<UInt8>, _ line: Int) throws(DescriptionError) -> MediaDescription {
     let parts = words(value)
     guard parts.count >= 3, parts.count - 3 <= Limits.formats, let port: UInt16 = number(digits: beforeSlash(parts[1])),

@@ -3,30 +3,30 @@ public import RTP
 
 /// The trunk leg's audio as offer and answer settled it.
 public struct TrunkMedia: Hashable, Sendable {
-  /// Where our RTP goes. Unspecified while the peer holds us in the old way (0.0.0.0): then `direction` does not send.
+  /// Destination of our RTP. Unspecified while the peer holds us in the old way (0.0.0.0): `direction` then does not send.
   public var remote: SocketAddress
   public var codec: AudioEncoding
-  /// Of what we send: the number of the peer's description.
+  /// Payload type of the packets that we send: the peer's description numbers it.
   public var payloadType: UInt8
-  /// telephone-event (RFC 4733) as we send it, if both have it.
+  /// telephone-event (RFC 4733) as we send it, if both sides support it.
   public var telephoneEventPayloadType: UInt8?
-  /// Its clock: the codec's where the peer has that, else another.
+  /// Clock rate of telephone-event: the codec's if the peer offers that, else another.
   public var telephoneEventClockRateHz: UInt32?
-  /// What may come in at any time (RFC 3264 §7), under the numbers of our description and of the peer's; each number once.
+  /// Formats that may arrive at any time (RFC 3264 §7), by the numbers of our description and of the peer's; each number once.
   public var incoming: [NumberedFormat] = []
-  /// CN at the codec's clock rate (RFC 3389), if the peer has it.
+  /// CN at the codec's clock rate (RFC 3389), if the peer supports it.
   public var comfortNoisePayloadType: UInt8?
-  /// Where our RTCP goes, if `a=rtcp` says so (RFC 3605); else to the port above RTP's.
+  /// Destination of our RTCP if `a=rtcp` states one (RFC 3605); nil: the port above RTP's.
   public var control: SocketAddress?
-  /// `a=rtcp-xr` asks for VoIP metrics (RFC 3611 §5).
+  /// `a=rtcp-xr` requests VoIP metrics (RFC 3611 §5).
   public var wantsVoIPMetrics = false
   /// Keys of both directions where RTP and RTCP are protected.
   public var protection: MediaProtection?
-  /// What the peer wants to receive.
+  /// Packet time that the peer requests.
   public var packetTimeMilliseconds: Int
-  /// Its wishes for Opus.
+  /// Opus parameters that the peer requests.
   public var opus = OpusParameters()
-  /// Ours: `sends` is false while the peer holds us, `receives` is false while it sends nothing.
+  /// Our direction: `sends` is false while the peer holds us, `receives` is false while it sends nothing.
   public var direction: MediaDirection
 
   public init(
