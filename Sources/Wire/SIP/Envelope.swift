@@ -1,4 +1,4 @@
-/// What every user agent reads of every message, checked.
+/// The headers that every user agent reads from every message, checked.
 public struct Envelope: Sendable {
   public let via: Via
   public let from: NameAddress
@@ -12,10 +12,11 @@ public struct Envelope: Sendable {
 }
 
 extension Message {
-  /// Reads the headers that the handling of a message rests on, and checks the structure of the whole.
+  /// Reads the headers that the handling of a message depends on, and checks the structure of the whole message.
   ///
-  /// Throws the first fault: a structural one from `init`, a required header that is missing or repeated, a value against its
-  /// grammar. `ParseError.status` is what answers a request: 505 for another version, 416 for a URI scheme, 400 else.
+  /// Throws the first fault: a structural one from `init`, a required header that is missing or repeated, a value that
+  /// violates its grammar. `ParseError.status` is the response code for a request: 505 for another version, 416 for a URI
+  /// scheme, 400 else.
   public func checked() throws(ParseError) -> Envelope {
     if let defect { throw defect }
     let span = bytes.span
@@ -40,7 +41,7 @@ extension Message {
       throw ParseError(.cseq, at: cseqField.value.lower)
     }
     let maxForwards = try field(.maxForwards).map { field throws(ParseError) in try MaxForwards.parse(span, field.value) }
-    // The requests in which Contact means something; elsewhere it is passed over.
+    // Contact is checked in the requests that use it; other requests ignore it.
     switch cseq.method {
     case .invite, .register, .update, .refer, .subscribe, .notify: _ = try contacts
     default: break
@@ -51,7 +52,7 @@ extension Message {
 
   private var missing: ParseError { ParseError(.missing, at: body.lower) }
 
-  /// Each header of `HeaderName.isSingle` stands in one field at most.
+  /// Checks that each header of `HeaderName.isSingle` is in one field at most.
   private func checkSingles() throws(ParseError) {
     var seen: UInt64 = 0
     for field in fields where field.name.isSingle {

@@ -29,7 +29,7 @@ struct HeadReader {
     if defect == nil { defect = ParseError(rule, at: offset) }
   }
 
-  /// The offset of the CR of the line end at or after `start`. A lone CR or LF is a fault that is noted and passed over.
+  /// The offset of the CR of the line end at or after `start`. A lone CR or LF is noted as a fault and skipped.
   private mutating func lineEnd(_ bytes: Span<UInt8>, from start: Int) throws(ParseError) -> Int {
     var position = start
     let count = bytes.count
@@ -103,7 +103,7 @@ extension HeadReader {
     let codeStart = scanner.position
     let code = try scanner.number(upTo: 999, .startLine)
     guard scanner.position - codeStart == 3, (100...699).contains(code) else { throw ParseError(.startLine, at: codeStart) }
-    // The SP before an empty reason phrase is required (RFC 3261 §7.2), and left out by some; it does not matter here.
+    // Some peers omit the SP before an empty reason phrase, which RFC 3261 §7.2 requires; it does not matter here.
     guard scanner.atEnd || scanner.skip(32) else { throw ParseError(.startLine, at: scanner.position) }
     return .response(code: Int(code), reason: ByteRange(scanner.position, line.upper))
   }
@@ -117,7 +117,7 @@ extension HeadReader {
     return true
   }
 
-  /// Settles what the body is (RFC 3261 §18.3): Content-Length bytes, or on datagrams without it all that follows.
+  /// Determines the body (RFC 3261 §18.3): Content-Length bytes, or on datagrams without it the rest.
   mutating func frameBody(_ bytes: Span<UInt8>, onStream: Bool) {
     let rest = ByteRange(headEnd, bytes.count)
     body = rest

@@ -1,4 +1,4 @@
-/// One header field as it stands in a message.
+/// One header field of a message.
 public struct HeaderField: Hashable, Sendable {
   public let name: HeaderName
   /// The name as it was written, for `HeaderName.other` and for writing back.

@@ -1,4 +1,4 @@
-/// What the body of a message is, as far as calls need it.
+/// The kind of a message's body, as far as calls need it.
 public enum SessionBody: Hashable, Sendable {
   case none
   /// The text of `application/sdp`, alone or as a part of a multipart body.
@@ -8,8 +8,8 @@ public enum SessionBody: Hashable, Sendable {
 }
 
 extension Message {
-  /// The session description in the body. A body without Content-Type is taken as SDP, as it is meant where it is seen.
-  /// Throws if Content-Type or the multipart structure is malformed.
+  /// The session description in the body. A body without Content-Type is read as SDP: peers that omit it send SDP. Throws if
+  /// Content-Type or the multipart structure is malformed.
   public var sessionBody: SessionBody {
     get throws(ParseError) {
       guard !body.isEmpty else { return .none }
@@ -46,7 +46,7 @@ extension Message {
       }
       line = lineEnd + 1
     }
-    // Some leave out the last delimiter: the body's end is that of the part.
+    // Some peers omit the last delimiter: the part ends with the body.
     guard let partStart, partStart < body.upper || !out.isEmpty else { throw ParseError(.multipart, at: body.upper) }
     if partStart == body.upper { return out }
     guard out.count < Limits.bodyParts else { throw ParseError(.listTooLong, at: partStart) }

@@ -15,7 +15,7 @@ public struct URI: Hashable, Sendable {
   public var parameters = ByteRange.empty
   /// Behind the `?`, empty if there is none.
   public var headers = ByteRange.empty
-  /// `lr`: the route is a loose one.
+  /// `lr`: the route is loose.
   public var isLooseRoute = false
 
   /// A URI that fills a range.
@@ -27,7 +27,7 @@ public struct URI: Hashable, Sendable {
     return uri
   }
 
-  /// Reads a URI that stands alone in its bytes; the ranges are of that array.
+  /// Reads a URI that fills `bytes`; the ranges refer to that array.
   public init(_ bytes: [UInt8]) throws(ParseError) {
     self = try URI.parse(bytes.span, ByteRange(0, bytes.count))
   }

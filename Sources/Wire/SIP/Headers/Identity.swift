@@ -1,8 +1,9 @@
 import Bytes
 
-/// One Identity header field (RFC 8224 §4): a signed PASSporT (RFC 8225) and where its key is. Nothing here looks at the signature.
+/// One Identity header field (RFC 8224 §4): a signed PASSporT (RFC 8225) and the URI of its key. The signature is not checked
+/// here.
 public struct SignedIdentity: Hashable, Sendable {
-  /// The value as it came.
+  /// The value as received.
   public var text: String
   /// `ppt` in lower case, such as `shaken`; nil if it is not named.
   public var type: String?
@@ -49,6 +50,6 @@ extension Message {
     return short.prefix(Limits.identities).map { SignedIdentity(text($0.value)) }
   }
 
-  /// Date as it stands (RFC 3261 §20.17); a PASSporT in the compact form takes its time from it.
+  /// The text of Date (RFC 3261 §20.17); a PASSporT in the compact form has its time from it.
   public var date: String? { fields.first { $0.name == .date }.map { text($0.value) } }
 }

@@ -1,4 +1,5 @@
 extension Message {
-  /// What X-Trunkline-Trunk says, once for each field: the trunk that an edge of ours has taken the request from. Ours alone, in no RFC.
+  /// Values of X-Trunkline-Trunk, one for each field: the trunk from which an edge of ours received the request. A header of
+  /// this project, in no RFC.
   public var trunklineTrunks: [String] { fields(.trunklineTrunk).map { text($0.value) } }
 }
