@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// A password as HMAC-SHA1 uses it (RFC 8489 §14.5): the two padded states, computed once. Prints as a mask. No allocation per
-/// message.
+/// A password in the form that HMAC-SHA1 uses (RFC 8489 §14.5): the two padded states, computed once. Prints as a mask. No
+/// allocation per message.
 ///
 /// The low-level SHA-1 functions allocate nothing, unlike those that OpenSSL 3 does not deprecate (docs/design/srtp.md).
 public struct IntegrityKey: Sendable, CustomStringConvertible, CustomReflectable {
@@ -35,8 +35,8 @@ public struct IntegrityKey: Sendable, CustomStringConvertible, CustomReflectable
   public var description: String { "‹redacted›" }
   public var customMirror: Mirror { Mirror(self, children: []) }
 
-  /// MESSAGE-INTEGRITY over `message`, which ends where that attribute begins, with the length field taken as if it ended behind
-  /// it.
+  /// MESSAGE-INTEGRITY over `message`, which ends where that attribute begins; the length field is computed as if the message
+  /// ended after the attribute.
   func withDigest<Result>(of message: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
     guard message.count >= headerBytes, message.count <= Limits.messageBytes, let base = message.baseAddress else { return nil }
     var state = inner

@@ -1,6 +1,6 @@
 public import Bytes
 
-/// What TURN (RFC 8656 §18) and long-term credentials (RFC 8489 §9.2) have in a message, found without allocation.
+/// The attributes of TURN (RFC 8656 §18) and of long-term credentials (RFC 8489 §9.2) in a message, found without allocation.
 struct TURNAttributes {
   var relayed: SocketAddress?
   var peer: SocketAddress?
@@ -25,14 +25,14 @@ extension STUNMessage {
   public var lifetimeSeconds: UInt32? { turn.lifetime }
   /// REQUESTED-ADDRESS-FAMILY.
   public var requestedFamily: IPAddress.Family? { turn.family }
-  /// Where the value of DATA stands in the message.
+  /// Range of the value of DATA in the message.
   public var dataRange: Range<Int>? { turn.data }
   /// A copy.
   public var realm: [UInt8]? { turn.realm.map { Array(bytes[$0]) } }
   /// A copy.
   public var nonce: [UInt8]? { turn.nonce.map { Array(bytes[$0]) } }
 
-  /// False: the type is none of these.
+  /// Returns false if the type is none of these.
   mutating func readTURN(_ type: UInt16, at offset: Int, _ length: Int) throws(STUNError) -> Bool {
     let value = offset + 4
     func require(_ fits: Bool) throws(STUNError) { if !fits { throw .badAttribute(offset: offset) } }
@@ -71,7 +71,7 @@ extension STUNMessage {
     return true
   }
 
-  /// RFC 8489 §14.1: as it is.
+  /// An address that is not XORed (RFC 8489 §14.1).
   private func readAddress(_ value: Int, _ length: Int) -> SocketAddress? {
     guard length >= 8 else { return nil }
     let port = bytes.bigEndian16(value + 2)
