@@ -1,14 +1,16 @@
 import Foundation
 import Glibc
 
-/// A program that a bench starts, in a folder, on cores of its own if wanted; and what it takes (proc(5)). Ended by its pid.
+/// A program that a bench starts in a folder, on its own cores if requested, with its resource use (proc(5)). It is ended by its
+/// pid.
 public final class ChildProcess {
   public let process = Process()
   public var pid: Int32 { process.processIdentifier }
   public var isRunning: Bool { process.isRunning }
 
-  /// `cores` as `taskset` writes them; nil: all. Standard output goes nowhere, standard error to `log` of the folder if that is named.
-  /// - Parameter isAhead: of what else runs, where that is permitted.
+  /// `cores` in the notation of `taskset`; nil: all cores. Standard output is discarded; standard error goes to the file `log` of
+  /// the folder, if it is given.
+  /// - Parameter isAhead: run with real-time scheduling, before everything else on the machine, where that is permitted.
   public init(
     _ program: String, _ arguments: [String], in folder: URL, cores: String? = nil, log: String? = nil, isAhead: Bool = false
   ) throws {
@@ -30,7 +32,8 @@ public final class ChildProcess {
     if let index = Self.living.firstIndex(of: 0) { Self.living[index] = pid }
   }
 
-  /// Those that a signal to the bench ends, too: a handler may touch no more than this. Of the bench's own thread.
+  /// Processes that a signal to the bench ends as well. A signal handler may access nothing else; only the bench's own thread
+  /// writes it.
   nonisolated(unsafe) private static let living = {
     let list = UnsafeMutableBufferPointer<Int32>.allocate(capacity: 64)
     list.initialize(repeating: 0)
@@ -45,13 +48,13 @@ public final class ChildProcess {
     }
   }()
 
-  /// The words before a program's that give it real-time scheduling, if `chrt` may.
+  /// The words before a command that start it with real-time scheduling; nil if `chrt` is missing or not permitted.
   public static let ahead: [String]? = Program.find("chrt").flatMap { chrt in
     let words = [chrt, "--rr", "1"]
     return (try? Program.run(chrt, ["--rr", "1", "/bin/true"]))?.status == 0 ? words : nil
   }
 
-  /// SIGTERM twice (a gateway then does not wait for its calls), then SIGKILL.
+  /// Sends SIGTERM twice (the second one makes a gateway end without waiting for its calls), then SIGKILL.
   public func end() {
     for _ in 0..<2 where process.isRunning {
       process.terminate()
@@ -60,14 +63,14 @@ public final class ChildProcess {
     kill()
   }
 
-  /// SIGKILL.
+  /// Sends SIGKILL.
   public func kill() {
     if process.isRunning { _ = Glibc.kill(pid, SIGKILL) }
     process.waitUntilExit()
     if let index = Self.living.firstIndex(of: pid) { Self.living[index] = 0 }
   }
 
-  /// CPU time in milliseconds by the threads' names (schedstat); those of one name are summed.
+  /// CPU time in milliseconds by thread name (schedstat); threads of one name are summed.
   public var threadCPU: [String: Double] {
     let tasks = "/proc/\(pid)/task"
     var out: [String: Double] = [:]
@@ -90,14 +93,14 @@ public final class ChildProcess {
   }
 }
 
-/// Where a program of the system stands.
+/// Finds and runs programs of the system.
 public enum Program {
   public static func find(_ name: String) -> String? {
     ["/usr/bin/", "/usr/local/bin/", "/bin/", "/usr/sbin/"].map { $0 + name }
       .first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// Runs it to its end; what it wrote on standard output, and its status.
+  /// Runs the program to its end; returns its standard output and its status.
   public static func run(_ program: String, _ arguments: [String]) throws -> (output: String, status: Int32) {
     let (process, pipe) = (Process(), Pipe())
     process.executableURL = URL(fileURLWithPath: program)
@@ -110,9 +113,9 @@ public enum Program {
   }
 }
 
-/// Cores that this process may use, divided: one for what is measured, the others for what loads it.
+/// Divides the cores that this process may use: one for the measured program, the others for its load.
 public enum Cores {
-  /// `Cpus_allowed_list`, as in 0-3,8.
+  /// `Cpus_allowed_list` of proc(5), as in 0-3,8.
   public static var allowed: [Int] {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("Cpus_allowed_list:") }) else { return [] }
@@ -122,7 +125,7 @@ public enum Cores {
       return Array(first...last)
     }
   }
-  /// As `taskset` writes them; nil: there is one core, or no taskset.
+  /// In the notation of `taskset`; nil with one core only, or without taskset.
   public static var divided: (measured: String, load: String)? {
     let cores = allowed
     guard cores.count > 1, Program.find("taskset") != nil else { return nil }

@@ -1,22 +1,22 @@
 import Foundation
 import Glibc
 
-/// The gateway that a bench starts as a process of its own.
+/// The gateway that a bench starts as a separate process.
 public enum Gateway {
-  /// TRUNKLINE_BINARY, or what was built beside this bench: both come of one release build.
+  /// TRUNKLINE_BINARY, or the binary built beside this bench: both are of one release build.
   public static var binary: String {
     ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
       ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("trunkline").path
   }
-  /// `trunkline-lab` beside it.
+  /// `trunkline-lab` beside the gateway's binary.
   public static var lab: String {
     URL(fileURLWithPath: binary).deletingLastPathComponent().appendingPathComponent("trunkline-lab").path
   }
 
-  /// Its `/readyz` says so.
+  /// True if the gateway's `/readyz` answers 200.
   public static func isReady(admin: UInt16) -> Bool { page("/readyz", admin: admin) != nil }
 
-  /// The body of a page of its admin address; nil: no answer, or not 200.
+  /// The body of a page at the gateway's admin port; nil: no answer, or not 200.
   public static func page(_ path: String, admin: UInt16) -> String? {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(fd) }
@@ -40,7 +40,7 @@ public enum Gateway {
     return String(text[head.upperBound...])
   }
 
-  /// Samples of a metric family by their labels as written: `{command="enter"}`, or nothing.
+  /// Samples of a metric family by their labels as written (`{command="enter"}`, or empty).
   public static func metric(_ name: String, admin: UInt16) -> [String: Double] {
     var out: [String: Double] = [:]
     for line in (page("/metrics", admin: admin) ?? "").split(separator: "\n") where line.hasPrefix(name) {
@@ -51,7 +51,7 @@ public enum Gateway {
     return out
   }
 
-  /// A WAV file of telephone audio without a sound.
+  /// A WAV file of silent telephone audio.
   public static func silence(seconds: Int) -> Data {
     func number(_ value: Int, _ octets: Int) -> [UInt8] { (0..<octets).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } }
     let size = seconds * 16_000
@@ -69,8 +69,8 @@ public func loopbackAddress(_ port: UInt16) -> sockaddr_in {
 }
 
 public enum FreePorts {
-  /// Ports of loopback that are free for UDP and for TCP, all taken at one time so that they differ. A port that only UDP has free may be one that a
-  /// connection of an earlier bench keeps in TIME_WAIT: no process can listen there for a minute.
+  /// Loopback ports that are free for UDP and TCP; all are bound at once, so that they differ. A port that is free for UDP only
+  /// may belong to a connection of an earlier bench in TIME_WAIT: no process can listen there for a minute.
   public static func loopback(_ count: Int) throws -> [UInt16] {
     var sockets: [Int32] = []
     defer { for socket in sockets { close(socket) } }

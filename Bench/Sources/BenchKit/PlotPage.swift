@@ -4,7 +4,7 @@
 ///     page.add("drive", finding: "43 ms less delay than NetEQ", curves: [.init("ours", [.init(47, 0.9)], marks: true)])
 ///     bench.save(page.svg, as: "jitter-networks", caption: "…")
 public struct PlotPage {
-  /// A point, with the ends of its interval where it has one.
+  /// A point, with the ends of its interval if it has one.
   public struct Spot: Sendable {
     var x: Double
     var y: Double
@@ -14,7 +14,8 @@ public struct PlotPage {
       (self.x, self.y, self.low, self.high) = (x, y, low, high)
     }
   }
-  /// Curves of one name have one colour in every panel. `marks`: each point is a large dot, an operating point. A limit is a grey line.
+  /// Curves of one name have one colour in every panel. With `marks` each point is a large dot (an operating point). A limit is a
+  /// grey line.
   public struct Curve: Sendable {
     var name: String
     var spots: [Spot]
@@ -39,10 +40,10 @@ public struct PlotPage {
   private static let (width, height) = (318.0, 262.0)
   private static let (left, right, top, bottom) = (46.0, 12.0, 46.0, 44.0)
   private static let (margin, head) = (14.0, 74.0)
-  /// Of a letter; text is not measured.
+  /// Width of a letter: text is not measured.
   private static let letterWidth = 7.0
 
-  /// Both axes need a range. `legend` says what dots and lines are, beside the names.
+  /// Both axes need a range. `legend` explains dots and lines, beside the names.
   public init(_ title: String, legend: String = "", x: Plot.Axis, y: Plot.Axis) {
     (self.title, self.legend, self.x, self.y) = (title, legend, x, y)
   }
@@ -125,7 +126,7 @@ public struct PlotPage {
       if let low = spot.low, let high = spot.high {
         out += SVG.line(position.0, upward.position(low), position.0, upward.position(high), style: style + " whisker")
       }
-      // A dot does not hide its interval.
+      // A dot must not hide its interval.
       let radius = (isFirst ? 5.5 : 5) - (spot.low == nil ? 0 : 2)
       if curve.marks { out += SVG.dot(position.0, position.1, radius: radius, style: style + " mark") }
     }

@@ -1,8 +1,8 @@
 import BenchKit
 import Foundation
 
-/// What a bot's audio waits in the gateway, each way: a program echoes a media stream, and is the carrier as well. `Bench/bot_delay.py` has the
-/// measuring.
+/// The delay that a bot's audio has in the gateway, each way: one program echoes a media stream and is the carrier as well
+/// (`Bench/bot_delay.py`).
 struct BotRows {
   let bench: Bench
   let gateway: MeasuredGateway
@@ -35,7 +35,7 @@ struct BotRows {
       guard status == 0, let delays = try? JSONDecoder().decode(Delays.self, from: Data(output.utf8)) else {
         return bench.require(false, "no figures of a bot: status \(status)")
       }
-      // audio that the jitter buffer makes up or leaves out belongs to no packet
+      // audio that the jitter buffer conceals or drops belongs to no packet
       bench.require(delays.measured > 0.5, "\(delays.measured) of a call's packets were found again")
       add("bot: \(format), trunk to bot", delays.toBot, "the trunk's jitter buffer is in it")
       add("bot: \(format), bot to trunk", delays.toTrunk, "from the message to the RTP packet")

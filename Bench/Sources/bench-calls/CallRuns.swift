@@ -12,7 +12,7 @@ struct CallRuns {
     (self.bench, self.gateway, self.sipp) = (bench, gateway, sipp)
   }
 
-  /// A call that no device can answer: INVITE, 480, ACK, and its record.
+  /// A call that no device answers: INVITE, 480, ACK, and its record.
   func unreachable() throws {
     let (rate, calls) = bench.isSmall ? (1_000, 1_000) : (2_000, 20_000)
     guard bench.wants("refused with 480") else { return }
@@ -64,7 +64,7 @@ struct CallRuns {
         note: String(format: "p50 %.1f ms, by sipp's clock of whole ms", run.quantile(0.5, outcome))))
   }
 
-  /// More calls at a time than `limits.calls`, each of which stays half a second.
+  /// More calls at a time than `limits.calls` allows; each lasts half a second.
   func tooMany() throws {
     guard bench.wants("refused with 503") else { return }
     let (rate, calls) = bench.isSmall ? (400, 400) : (1_000, 8_000)
@@ -83,13 +83,13 @@ struct CallRuns {
           run.times["answered"]?.count ?? 0, refused, run.quantile(0.5, "refused"), run.quantile(1, "refused"))))
   }
 
-  /// Memory after 100,000 calls more, once the tables of ended calls (20,000) are full.
+  /// Memory after 100,000 further calls, once the tables of ended calls (20,000) are full.
   func memory() throws {
     guard bench.wants("memory") else { return }
     bench.progress("memory: 20,000 calls and 100,000 more, 2,000 a second")
     func play(_ calls: Int) throws -> Int {
       let run = try SippRun(sipp, Scenario.unreachable, to: MeasuredGateway.userWithoutDevice, gateway, rate: 2_000, calls: calls)
-      // Server transactions stay for 32 s.
+      // Server transactions last 32 s.
       usleep(35_000_000)
       return run.completed
     }

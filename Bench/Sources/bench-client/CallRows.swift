@@ -1,13 +1,14 @@
 import BenchKit
 import Foundation
 
-/// What a call takes once it is set up, and a phone that waits for one: threads, allocations, wake-ups, memory.
+/// The cost of a call once it is set up, and of a phone that waits for one: threads, allocations, wake-ups, memory.
 struct CallRows {
   let bench: Bench
   let site: Site
-  /// A packet or a frame allocates nothing; what is left are STUN's consent, reports and statistics, some a second.
+  /// A packet or a frame allocates nothing; the rest is STUN consent, reports and statistics, some each second.
   static let mallocsPerFrame = 1.0
-  /// Not the SDK's: the app's main thread and the audio unit's. Of libdispatch's workers the engine is on one at a time.
+  /// Threads that are not the SDK's: the app's main thread and the audio unit's. The engine runs on one of libdispatch's workers
+  /// at a time.
   private static func isApps(_ name: String) -> Bool { name == TimedAudio.threadName || name == "main" }
 
   private var settles: Double { bench.isSmall ? 0.5 : 2 }
@@ -79,7 +80,7 @@ struct CallRows {
     return try app.report(within: seconds + 20)
   }
 
-  /// Calls one after the other to one telephone; each stays.
+  /// Calls set up one after the other at one telephone; none ends before the last.
   private func furtherCalls() throws {
     let count = bench.isSmall ? 3 : 11
     guard bench.wants("memory of a further call") else { return }

@@ -2,14 +2,14 @@ import BenchKit
 import Glibc
 import Platform
 
-/// An app on a WebSocket: says `hello`, acknowledges what is numbered, answers pings, and gives each message with its time.
+/// An app on a WebSocket: sends `hello`, acknowledges numbered messages, answers pings, and reports each message with its time.
 final class AppSocket {
   enum Stage { case connecting, upgrading, greeting, welcome, closed }
   struct Message {
     var type: String
     var text: String
     var at: UInt64
-    /// A text field of the message or of what it holds; the first of that name.
+    /// A text field of the message or of an object in it: the first with that name.
     func field(_ name: String) -> String? {
       guard let start = text.range(of: "\"\(name)\":\"") else { return nil }
       return String(text[start.upperBound...].prefix { $0 != "\"" })
@@ -52,7 +52,7 @@ final class AppSocket {
 
   deinit { end() }
 
-  /// Without a closing handshake: the network is gone.
+  /// Ends without a closing handshake, like a lost network.
   func end() {
     guard stage != .closed else { return }
     stage = .closed
@@ -60,7 +60,7 @@ final class AppSocket {
     close(fd)
   }
 
-  /// With one: the app logs off.
+  /// Ends with a closing handshake: the app logs off.
   func finish() {
     guard stage == .welcome else { return end() }
     frame(8, [0x03, 0xe8])
@@ -73,7 +73,7 @@ final class AppSocket {
     flush()
   }
 
-  /// Every call that is offered.
+  /// Declines every call that is offered.
   func declines() {
     var sent = 0
     onMessage = { [unowned self] message in
@@ -115,7 +115,7 @@ final class AppSocket {
   }
 
   private func frame(_ opcode: UInt8, _ content: [UInt8]) {
-    // A mask of zeros is one.
+    // a mask of zeros is a valid mask
     var out: [UInt8] = [0x80 | opcode]
     if content.count < 126 {
       out.append(0x80 | UInt8(content.count))
@@ -168,7 +168,7 @@ final class AppSocket {
   private func received(_ text: String) {
     let at = monotonicNanoseconds()
     var type = Message(type: "", text: text, at: at).field("t") ?? ""
-    // what a push holds has a type of its own
+    // the object in a push has its own type
     if type == "call" { type = "call.wake" }
     if type == "welcome" {
       stage = .welcome

@@ -1,15 +1,15 @@
 import BenchKit
 import Foundation
 
-/// What a call takes of the control thread at a node of a cluster and at one node alone: in pairs of short runs, one after the other, so that
-/// what else the machine does hits both.
+/// The control thread's time for a call, at a node of a cluster and at a single node: in pairs of short runs, one after the
+/// other, so that other load on the machine affects both.
 struct CallCostRows {
   let bench: Bench
   let site: Site
   let reactor: Reactor
 
   private enum Shape: String, CaseIterable {
-    /// INVITE, `call.offer`, `call.reject`, refused, ACK.
+    /// INVITE, `call.offer`, `call.reject`, a refusal, ACK.
     case declined = "rings at an app that declines"
     /// The same on a trunk with `max_calls`.
     case limited = "the same, of a trunk with max_calls"
@@ -47,7 +47,7 @@ struct CallCostRows {
       }
     }
     func mean(_ costs: [Cost], _ value: (Cost) -> Double) -> Double { costs.reduce(0) { $0 + value($1) } / Double(costs.count) }
-    // the thread `shared_store` is there only where there is a cluster
+    // only a cluster has the thread `shared_store`
     let ratios = zip(costs[1], costs[0]).map { $0.control / $1.control }
     guard let interval = Interval(groups: ratios.map { [$0] }) else { return }
     bench.add(

@@ -1,8 +1,9 @@
 import BenchKit
 import Foundation
 
-/// How much later a call rings when its INVITE comes to the wrong node: by an edge that follows the redirect, and, straight from a carrier, by a
-/// `call.wake` through the socket that the device has elsewhere. Each kind in turn with a call to one node alone and to the right node.
+/// How much later a call rings when its INVITE comes to the wrong node: through an edge that follows the redirect, and, straight
+/// from a carrier, through a `call.wake` on the device's socket at the other node. Each kind alternates with a call to a single
+/// node and to the right node.
 struct LatencyRows {
   let bench: Bench
   let site: Site
@@ -46,7 +47,7 @@ struct LatencyRows {
         bench.require((call.redirects == 1) == (kind == .redirected), "a call was redirected \(call.redirects) times")
         (kind == .redirected ? edge : carrier).cancel(call)
         reactor.run(for: 1, until: { call.final != 0 })
-        // what is left of it at nodes and shared store
+        // time for what remains of the call at the nodes and in the shared store
         reactor.run(for: 0.002)
       }
     }
@@ -76,7 +77,7 @@ struct LatencyRows {
 }
 
 enum AppSockets {
-  /// Sockets of listed users that are welcome. Throws if one is not within 10 s.
+  /// Sockets of listed users that were welcomed. Throws if one was not within 10 s.
   static func online(_ reactor: Reactor, _ site: Site, at node: Node, users: Range<Int>) throws -> [AppSocket] {
     let sockets = try users.map { number in
       AppSocket(reactor, port: node.app, user: Site.user(number), token: try site.token(of: Site.user(number)))
@@ -84,7 +85,7 @@ enum AppSockets {
     guard reactor.run(for: 10, until: { sockets.allSatisfy { $0.stage == .welcome } }) else {
       throw BenchError(text: "\(sockets.count { $0.stage != .welcome }) of \(sockets.count) apps are not welcome at \(node.name)")
     }
-    // they are in the shared store a round trip later
+    // they are in the shared store one round trip later
     reactor.run(for: 0.1)
     return sockets
   }

@@ -4,7 +4,7 @@ import CallFlow
 import Foundation
 import JSONWebToken
 
-/// A million numbers that were imported: who has one, what they take, and how long the import does.
+/// A million imported numbers: the time of a look-up and of the import, and their memory.
 struct NumberRows {
   let bench: Bench
   /// Fewer under callgrind, where a million would take minutes to be added.
@@ -40,7 +40,7 @@ struct NumberRows {
         note: "ids of \(Self.user(count - 1).utf8.count) bytes, a user a number"))
   }
 
-  /// What a node does of a page of the shared store's on the thread of control.
+  /// The cost of one page of the shared store's numbers on the control thread of a node.
   private func merging(_ what: String) throws {
     let rules = GrantRules(numbers: ["+"])
     let steps = (0..<max(1, count / 5 / 500)).map { step in

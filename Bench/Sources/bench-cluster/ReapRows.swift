@@ -3,14 +3,14 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A node dies with many connected calls: how soon after the evidence the carrier has the last BYE, and for how long control's loop at the node that
-/// sends them does nothing else.
+/// A node dies with many connected calls: how soon after the first evidence the carrier has the last BYE, and how long the
+/// control loop of the node that sends them is busy with that alone.
 struct ReapRows {
   let bench: Bench
   let site: Site
   let reactor: Reactor
 
-  /// What `/v1/nodes` of a node says of the dead one, and when it said so first.
+  /// The first moment at which a node's `/v1/nodes` reports the other node dead.
   private final class Watch: Sendable {
     let isOver = Atomic(false)
     let deadAt = Atomic<UInt64>(0)
@@ -68,7 +68,7 @@ struct ReapRows {
     reactor.run(for: 5, until: { written() >= calls })
     bench.require(written() == calls, "reaping: \(written()) records of \(calls) calls")
     guard let first = byes.min(), let last = byes.max() else { return }
-    // the first observer: the page, or the carrier
+    // the first evidence: the page, or the carrier's first BYE
     let dead = watch.deadAt.load(ordering: .relaxed)
     let evidence = dead == 0 ? first : min(dead, first)
     bench.add(
@@ -89,7 +89,7 @@ struct ReapRows {
           spent.max() ?? 0)))
   }
 
-  /// The smallest bound, in milliseconds, that no turn since `before` was longer than.
+  /// The smallest bucket bound, in milliseconds, that no control step since `before` exceeded.
   private func longest(_ nodes: [Node], _ before: [[String: Double]]) -> Double {
     zip(nodes, before).map { node, before in
       let now = node.metric("trunkline_control_step_seconds_bucket")

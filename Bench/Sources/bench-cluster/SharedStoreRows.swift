@@ -1,7 +1,7 @@
 import BenchKit
 import Foundation
 
-/// What calls and nodes ask of the shared store, and how much of that one Redis core here can bear.
+/// The commands that calls and nodes send to the shared store, and how many of them one Redis core handles here.
 struct SharedStoreRows {
   let bench: Bench
   let site: Site
@@ -27,13 +27,13 @@ struct SharedStoreRows {
         ours: BenchFigure("ours", Double(clients) / Double(site.nodes.count)), goal: .atMost(2)))
   }
 
-  /// Each call on a trunk with `max_calls`; rung and declined, or given up once the app has heard of it.
+  /// Each call comes on a trunk with `max_calls`; it rings and is declined, or is given up once the app has its offer.
   private func count(_ name: String, _ carrier: Carrier, _ node: Node, _ most: Double) throws {
     let calls = bench.isSmall ? 10 : 100
     func sent() -> [String: Double] {
       site.nodes.map(\.commands).reduce(into: [:]) { sum, own in sum.merge(own, uniquingKeysWith: +) }
     }
-    // of the thousands of apps before, all have left
+    // until all apps of earlier rows, thousands of them, have left
     var (before, last) = (sent(), [String: Double]())
     for _ in 0..<60 where before.filter({ !Node.ownCommands.contains($0.key) }) != last {
       last = before.filter { !Node.ownCommands.contains($0.key) }
@@ -54,17 +54,17 @@ struct SharedStoreRows {
         note: grown.map { "\($0.0) \(fixed($0.1, 1))" }.joined(separator: ", ")))
   }
 
-  /// One Redis core under the very `locate` of a call, as a node sends it, by Redis' own `redis-benchmark`; the limit is a GET.
+  /// One Redis core under the `locate` of a call exactly as a node sends it, by `redis-benchmark`; a GET shows the limit.
   func locates(_ guests: Int) throws {
     guard bench.mayWant("locates") else { return }
     guard let program = Program.find("redis-benchmark") else { return bench.progress("left out: redis-benchmark (redis-tools)") }
     guard var words = try overheard() else { throw BenchError(text: "no locate was overheard") }
-    // the keys of a random one of the guests, whose names have twelve digits
+    // the keys of a random guest: guests' names end in twelve digits
     words = words.map { $0.replacingOccurrences(of: "{u:\(Site.user(0))}", with: "{u:guest__rand_int__}") }
     let common = ["-p", "\(site.redis.port)", "-c", "50", "-n", bench.isSmall ? "2000" : "300000", "--csv"]
     func run(_ command: [String]) throws -> (perSecond: Double, p99: Double) {
       let said = try Program.run(program, common + command).output.split(separator: "\n").last ?? ""
-      // the command's own words may hold commas: rate, mean, least, p50, p95, p99 and most stand behind it
+      // the command itself may hold commas: rate, mean, least, p50, p95, p99 and most follow it
       let fields = said.split(separator: ",").suffix(7).map { String($0).replacingOccurrences(of: "\"", with: "") }
       guard fields.count == 7, let rate = Double(fields[0]), let p99 = Double(fields[5]) else {
         throw BenchError(text: "redis-benchmark said \(said)")
@@ -81,7 +81,7 @@ struct SharedStoreRows {
           format: "50 connections, a call entered by each; p99 %.2f ms, of GET %.2f ms; redis-benchmark", ours.p99, limit.p99)))
   }
 
-  /// The words of the command that a call sends, by MONITOR.
+  /// The words of the command that a call sends, observed by MONITOR.
   private func overheard() throws -> [String]? {
     let (monitor, pipe) = (Process(), Pipe())
     monitor.executableURL = URL(fileURLWithPath: Program.find("redis-cli") ?? "")
@@ -97,7 +97,7 @@ struct SharedStoreRows {
     monitor.terminate()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     monitor.waitUntilExit()
-    // the script's own commands are shown, too, with "lua" in place of an address
+    // MONITOR also shows the script's own commands, with "lua" instead of an address
     guard
       let line = text.split(separator: "\n").first(where: {
         $0.contains("\"EVALSHA\"") && $0.contains("{u:\(Site.user(0))}:where") && $0.contains(":calls")
@@ -106,7 +106,7 @@ struct SharedStoreRows {
     return Self.words(line)
   }
 
-  /// What stands in quotation marks, with `\"` and `\\` in it.
+  /// The quoted strings of a line; `\"` and `\\` are unescaped.
   private static func words(_ line: Substring) -> [String] {
     var out: [String] = []
     var word: String?

@@ -5,8 +5,8 @@ import DemoSpeech
 import Glibc
 import RTP
 
-/// `bench-codec`: 20 ms of speech encoded, decoded and made up. Opus through our types beside the same calls of libopus, which
-/// must give the same octets and samples; G.711 and its concealment alone.
+/// `bench-codec`: encodes, decodes and conceals 20 ms of speech. Opus through our types is compared with the same calls of
+/// libopus, which must give the same octets and samples; G.711 and its concealment run alone.
 @main struct BenchCodec {
   nonisolated static func main() {
     Bench.main("codec", about: "codecs, level and tone detectors, beside bare libopus.") { bench in
@@ -24,7 +24,7 @@ import RTP
     }
   }
 
-  /// The demo's speech in 20 ms frames at `rate`, brought there by straight lines between its samples.
+  /// The demo's speech in 20 ms frames at `rate`, by linear interpolation between its samples.
   private static func frames(_ rate: Int) -> [[Int16]] {
     let (times, source) = (rate / 8_000, Speech.samples())
     var samples: [Int16] = []
@@ -178,10 +178,10 @@ import RTP
       })
   }
 
-  /// What each received tick of a trunk without telephone-events costs besides.
+  /// The additional cost of each received tick of a trunk without telephone-events.
   private static func tones(_ bench: Bench) throws {
     let digit = (0..<160).map { index in
-      // Key 5: 770 and 1336 Hz, which both come full circle in 4,000 samples; here the first 160, again and again.
+      // Key 5: 770 and 1336 Hz, which both complete their cycles in 4,000 samples; the first 160 of them are used, repeated.
       Int16(6_000 * sin(2 * Double.pi * 770 * Double(index) / 8_000) + 6_000 * sin(2 * Double.pi * 1_336 * Double(index) / 8_000))
     }
     for (row, ticks) in [
@@ -199,7 +199,7 @@ import RTP
     }
   }
 
-  /// What every received tick costs, and a lost one in twenty.
+  /// The cost of every received tick, and of a lost one in twenty.
   private static func pitch(_ bench: Bench, _ band: AudioBand) throws {
     let (ticks, tick) = (Speech.ticks(band), band.samplesPerTick)
     let name = band == .wideband ? "G.722" : "G.711"
@@ -225,7 +225,7 @@ import RTP
   }
 }
 
-/// The length and some of what was produced.
+/// A digest of the number of values and some of them.
 @inline(__always) private func digest<T: FixedWidthInteger>(_ values: [T], _ count: Int) -> UInt64 {
   guard count > 0, count <= values.count else { return 0 }
   return UInt64(count) << 32 ^ UInt64(truncatingIfNeeded: values[count / 2]) ^ UInt64(truncatingIfNeeded: values[count - 1]) << 16

@@ -1,10 +1,10 @@
 import BenchKit
 
-/// What a receiver put out over a trace, pull by pull, and the figures made of it.
+/// The output of a receiver over a trace, pull by pull, and the figures computed from it.
 struct Playout {
   private struct Pull {
     var at: Double
-    /// Newest packet that had arrived.
+    /// The newest packet that had arrived.
     var newest: Int
     var concealed: Int
     var isSilent: Bool
@@ -48,14 +48,14 @@ struct Playout {
     return result
   }
 
-  /// When an output sample is heard.
+  /// The time at which an output sample is played.
   private func time(_ index: Int) -> Double {
     pulls[index / samplesPerPull].at + Double(index % samplesPerPull) / 8
   }
 
   private func measure(_ runs: [PlayedRun], _ trace: Trace, into result: inout ReplayResult) {
     guard let first = runs.first, let final = runs.last else {
-      // Too short a trace for a single tick, or nothing came of it.
+      // The trace is too short for a single tick, or gave no output.
       result.concealed = output.isEmpty && result.lost < result.packets ? 0 : 1
       result.late = output.isEmpty ? 0 : trace.packets.count { ($0.arrived ?? .infinity) < pulls[pulls.count - 1].at }
       return
@@ -77,7 +77,7 @@ struct Playout {
     countLate(runs, until: final.source / trace.samplesPerPacket, trace, into: &result)
   }
 
-  /// Behind each run: samples of the output, at most as many as the sender sent nothing for between what is heard in this run and the next.
+  /// After each run: output samples, at most as many as the sender paused for between the audio of this run and of the next.
   private func pausesHeard(_ runs: [PlayedRun], _ trace: Trace) -> [Int] {
     let boundaries = trace.pauses.map { (at: $0.before * trace.samplesPerPacket, samples: $0.samples) }
     var next = 0
@@ -85,7 +85,7 @@ struct Playout {
       let follows = index + 1 < runs.count ? runs[index + 1] : nil
       var samples = 0
       while next < boundaries.count, boundaries[next].at < follows?.sourceEnd ?? .max {
-        // Who knows nothing of timestamps plays on: the pause is within a run.
+        // A receiver that ignores timestamps plays on: the pause is within a run.
         if boundaries[next].at <= (follows?.source ?? .max - 16) + 16 { samples += boundaries[next].samples }
         next += 1
       }
@@ -100,8 +100,8 @@ struct Playout {
     result.p95Delay = delays[min(delays.count - 1, delays.count * 95 / 100)]
   }
 
-  /// Concealed audio as the receiver counts it, and what it left silent; the longest stretch without a sample of the source in which
-  /// something was concealed.
+  /// Concealed audio as the receiver counts it, with the audio that it left silent; and the longest stretch without a sample of
+  /// the source in which something was concealed.
   private func measureGaps(
     _ runs: [PlayedRun], from begin: Int, total: Double, _ paused: [Int], into result: inout ReplayResult
   ) {
@@ -123,7 +123,7 @@ struct Playout {
       let among = pulls[run.outputEnd / samplesPerPull...(end - 1) / samplesPerPull]
       let made = among.reduce(0) { $0 + ($1.isSilent ? samplesPerPull : $1.concealed) }
       guard made > 0 else { continue }
-      // What fills a pause of the sender stands for nothing.
+      // Output that fills a sender's pause replaces no audio.
       concealed -= min(made, paused[index])
       result.maxGap = max(result.maxGap, time(end - 1) - time(run.outputEnd) + 0.125 - Double(paused[index]) / 8)
     }
@@ -132,7 +132,7 @@ struct Playout {
     result.stretched = Double(last.shrunk + last.grown) / total
   }
 
-  /// Late is a packet that came, but only after something newer had been heard, or of which nothing was heard.
+  /// A packet is late if it came after something newer had been played, or if none of it was played.
   private func countLate(_ runs: [PlayedRun], until end: Int, _ trace: Trace, into result: inout ReplayResult) {
     var passed = [Double](repeating: .infinity, count: end + 1)
     var skipped = [Bool](repeating: false, count: end + 1)
@@ -142,7 +142,7 @@ struct Playout {
     for run in runs {
       while next <= end, (next + 1) * size <= run.source {
         passed[next] = time(run.output)
-        // More went than a time-scale modification can take out: these packets were thrown away.
+        // More was dropped than a time-scale modification can remove: these packets were discarded.
         let isHeard = (before?.sourceEnd ?? 0) > next * size
         let gap = run.source - (before?.sourceEnd ?? 0)
         skipped[next] = !isHeard && (run.output - (before?.outputEnd ?? 0) < gap / 2 || isMadeUp(from: before, to: run, size))
@@ -160,7 +160,7 @@ struct Playout {
     }
   }
 
-  /// Between two runs at least as much was made up as the packets hold of which nothing was heard.
+  /// True if between the two runs at least as much was concealed as the packets without any played audio hold.
   private func isMadeUp(from before: PlayedRun?, to run: PlayedRun, _ size: Int) -> Bool {
     let (start, heard) = (before?.outputEnd ?? 0, before?.sourceEnd ?? 0)
     guard start < run.output else { return false }
@@ -169,7 +169,7 @@ struct Playout {
     return among.reduce(0) { $0 + ($1.isSilent ? samplesPerPull : $1.concealed) } >= size * packets - 20
   }
 
-  /// Where the audio cannot be recognised (Opus): by the receivers' own clocks and counters.
+  /// For audio that cannot be recognised (Opus): measures by the receivers' own clocks and counters.
   private func measureByClock(_ trace: Trace, into result: inout ReplayResult) {
     let milliseconds = Double(samplesPerPull) / 8
     guard let begin = pulls.firstIndex(where: { $0.position != nil && $0.newest >= 0 }) else { return }

@@ -6,7 +6,7 @@ import JitterPeers
 import MediaSession
 import RTP
 
-/// What a receiver made of a trace. Every figure is defined in README.md.
+/// The result of one receiver on a trace. README.md defines every figure.
 struct ReplayResult {
   var name: String
   var packets = 0
@@ -23,11 +23,11 @@ struct ReplayResult {
   var p95Delay = 0.0
   var maxGap = 0.0
   var fastest = 0.0
-  /// The best constant delay with hindsight at the same share of missing audio.
+  /// The best constant delay, chosen with hindsight, at the same share of missing audio.
   var fixedDelay = 0.0
   var hash: UInt64 = 0
 
-  /// 0 if nothing was heard.
+  /// 0 if no audio was played.
   var aboveFastest: Double { p95Delay == 0 ? 0 : meanDelay - fastest }
   var ratioToFixed: Double { fixedDelay > fastest ? aboveFastest / (fixedDelay - fastest) : 0 }
 }
@@ -70,7 +70,7 @@ struct Replay {
     var played = Playout(pullMilliseconds: receiver.pullMilliseconds)
     var samples = [Int16](repeating: 0, count: 8 * receiver.pullMilliseconds)
     var (next, newest) = (0, -1)
-    // From 7 ms after the first packet, until the fastest network had brought the last one.
+    // From 7 ms after the first packet until the fastest network had delivered the last one.
     let end = (trace.packets.last?.sent ?? 0) + fastest + origin
     var now = ((arrivals.first?.at ?? end) + origin).rounded(.down) + 7
     while now <= end {
@@ -91,8 +91,8 @@ struct Replay {
     return result
   }
 
-  /// Packets that were lost and whose successor was lost as well or carries no copy of them (Opus sends none of pauses), of all
-  /// packets: the unavoidable loss.
+  /// Share of the packets that were lost and whose successor was lost as well or carries no copy of them (Opus sends none of
+  /// pauses): the unavoidable loss.
   var unrepairable: Double {
     let packets = trace.packets
     let count = packets.indices.count { index in
@@ -113,12 +113,12 @@ struct Replay {
     return results
   }
 
-  /// Ours, then the peers that are installed.
+  /// Ours, then those of the installed peers.
   func all(policy: DelayPolicy, peers: Bool) throws -> [ReplayResult] {
     var results = try oursAndNetEQ(policy: policy, peers: peers)
     guard peers else { return results }
     guard encoding != .opus else { return results }
-    // speexdsp prints a line for every packet it finds odd.
+    // speexdsp prints a line for every packet that it considers odd.
     let frame = trace.frameMilliseconds
     if let buffer = SpeexJitterBuffer(frameMilliseconds: frame) {
       let receiver = PacketReceiver("speexdsp", buffer, frameMilliseconds: frame)
@@ -128,7 +128,7 @@ struct Replay {
     return results
   }
 
-  /// Constant delays with the share of packets that come too late for them, in percent.
+  /// Constant delays, each with the percentage of packets that arrive too late for it.
   func fixedCurve() -> [(Double, Double)] {
     let delays = arrivals.map { $0.at - trace.packets[$0.number].sent }.sorted()
     guard let highest = delays.last else { return [] }

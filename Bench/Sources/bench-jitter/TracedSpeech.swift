@@ -2,8 +2,8 @@ import AudioCodecs
 import BenchKit
 import Bytes
 
-/// Speech in which every stretch of 3 ms occurs once, so that what is heard can be found again in what was said: the demo sentences
-/// over and over, each time with another slowly wandering level, and faint noise in the pauses.
+/// Speech in which every stretch of 3 ms occurs once, so that received audio can be found in the source: the demo sentences,
+/// repeated with a different, slowly wandering level each time, and faint noise in the pauses.
 struct TracedSpeech {
   /// What a perfect receiver plays: decoded µ-law at 8 kHz.
   let samples: [Int16]

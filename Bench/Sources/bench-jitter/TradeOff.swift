@@ -4,7 +4,7 @@ import Glibc
 import JitterBuffer
 import JitterPeers
 
-/// Delay against missing audio: ours at several settings, the peers at theirs, and fixed buffers chosen with hindsight.
+/// Delay against missing audio: our receiver at several settings, the peers at theirs, and fixed buffers chosen with hindsight.
 struct TradeOff {
   private static let mostMissing = 50.0
   private let bench: Bench
@@ -44,7 +44,7 @@ struct TradeOff {
     try repair(seconds: seconds)
   }
 
-  /// The row of the goals: late packets and mean delay on one network with everything in it.
+  /// The row for the goals: late packets and mean delay on one network that has all impairments.
   private mutating func trade(_ trace: Trace) throws {
     guard bench.wants(trace.name) else { return }
     bench.progress("trade-off: \(trace.name)")
@@ -54,7 +54,7 @@ struct TradeOff {
     if !bench.isSmall { try picture(replay, results) }
   }
 
-  /// Means over a kind's networks, of ratios the geometric mean.
+  /// Means over the networks of a kind; of ratios, the geometric mean.
   private mutating func kindRows(_ kind: NetworkTrace.Kind, seeds: Int) throws {
     bench.progress("trade-off: networks of the kind \(kind.rawValue)")
     var all: [[ReplayResult]] = []
@@ -93,7 +93,7 @@ struct TradeOff {
     row("above fastest, by the best fixed delay's", unit: "ratio", geometric: true) { $0.ratioToFixed }
   }
 
-  /// Audio made up on 3 % loss when packets carry the copy of the one before.
+  /// Concealed audio at 3 % loss if packets carry a copy of the one before.
   private func repair(seconds: Int) throws {
     guard bench.wants("Opus FEC") else { return }
     let trace = Trace.made("3 % loss", seconds: seconds, Impairments(loss: 0.03, jitter: 5), seed: 9)
@@ -145,12 +145,12 @@ struct TradeOff {
 
   private static func spot(_ result: ReplayResult) -> PlotPage.Spot { .init(result.meanDelay, missing(result)) }
 
-  /// In percent, beyond what was lost.
+  /// Concealed audio in percent, less the share of the lost packets.
   private static func missing(_ result: ReplayResult) -> Double {
     max(0, 100 * result.concealed - 100 * Double(result.lost) / Double(max(1, result.packets)))
   }
 
-  /// Ours beside NetEQ, both as they are by default.
+  /// Our receiver compared with NetEQ, both with their defaults.
   private static func finding(_ results: [ReplayResult]) -> String {
     guard let ours = results.first, let theirs = results.first(where: { $0.name == "NetEQ" }) else { return "" }
     let (delay, missing) = (ours.meanDelay - theirs.meanDelay, Self.missing(ours) - Self.missing(theirs))

@@ -24,12 +24,12 @@ struct SessionBench: ~Copyable {
   private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1600, alignment: 8)
   private var number = 0
   private var tap: AudioTap?
-  /// Packets that went out, to either side.
+  /// Packets sent, to either side.
   private(set) var sent = 0
 
   deinit { room.deallocate() }
 
-  /// What the two sides send and what the app asked for.
+  /// The audio that the two sides send, and the settings that the app requested.
   struct Plan {
     var app = AudioEncoding.opus
     var trunk = AudioEncoding.pcmu
@@ -39,11 +39,11 @@ struct SessionBench: ~Copyable {
     var fromApp: [[UInt8]?]
     var opus = OpusPreferences()
     var complexity = 5
-    /// A recorder listens; what its own thread does with the frames is not counted.
+    /// A recorder is attached; its own thread's work with the frames is not counted.
     var isTapped = false
   }
 
-  /// - Parameter packets: prepared, of each side; an SRTP packet can be used only once.
+  /// - Parameter packets: number to prepare for each side; an SRTP packet can be used only once.
   static func make(_ plan: Plan, packets: Int) throws -> SessionBench {
     func master(_ base: UInt8) -> SRTPMasterKey {
       SRTPMasterKey(
@@ -91,7 +91,7 @@ struct SessionBench: ~Copyable {
     sent = 0
   }
 
-  /// Empty where nothing is sent: the number stays, the timestamp goes on (RFC 3551 §4.1).
+  /// A tick without a payload is empty: the number stays, the timestamp advances (RFC 3551 §4.1).
   private static func stream(_ payloads: [[UInt8]?], _ encoding: AudioEncoding, payloadType: UInt8, ssrc: UInt32, count: Int)
     -> [[UInt8]]
   {
@@ -150,10 +150,10 @@ struct SessionBench: ~Copyable {
     output.sources.removeAll(keepingCapacity: true)
   }
 
-  /// Gives back what is the bench's and not the session's, but for the output.
+  /// Releases the bench's own packets, but not its output buffer, so that the session's memory remains.
   mutating func forget() { (trunkPackets, appPackets) = ([], []) }
 
-  /// 20 ms of the call; how many packets went out.
+  /// Runs 20 ms of the call; returns how many packets were sent.
   mutating func step() -> UInt64 {
     let before = sent
     if number < trunkPackets.count {

@@ -3,8 +3,8 @@ import BenchKit
 import Glibc
 import JitterPeers
 
-/// `bench-quality`: what people hear on a bad network. Speech goes as packets through impaired networks and the real receivers,
-/// ours and NetEQ on the same packets, and is scored by PESQ. Voices: `Passages.all`. The options: `options`.
+/// `bench-quality`: how speech sounds on a bad network. Packets of speech pass impaired networks and the real receivers, ours and
+/// NetEQ with the same packets, and PESQ scores the output. Voices: `Passages.all`. Options: `options`.
 @main struct BenchQuality {
   nonisolated static func main() {
     Bench.main("quality", about: about, options: options) { bench in try Quality(bench).run() }
@@ -25,7 +25,7 @@ import JitterPeers
 }
 
 struct Quality {
-  /// The packets of a passage depend on these.
+  /// The parameters that determine a passage's packets.
   private struct Coded: Hashable {
     var expectedLoss: Int
     var lead: Int
@@ -98,7 +98,7 @@ struct Quality {
       for index in points.indices { points[index].scores = scores[index] }
       QualityReport(bench, points, paths: paths, networks: networks.map(\.name)).add()
     } else {
-      // A small run is a test: one that scores nothing shows nothing.
+      // A small run is a test: without any score it proves nothing.
       bench.require(!bench.isSmall, "nothing was scored: PESQ (.venv, made by Scripts/install test) is not installed")
       bench.progress("nothing is scored: PESQ (.venv, made by Scripts/install test) is not installed")
     }
@@ -116,7 +116,7 @@ struct Quality {
     rmdir(folder)
   }
 
-  /// A passage through every network, after its lead; and once more from its first packet on, where a start-up is judged.
+  /// Plays a passage through every network, after its lead; where a start-up is judged, a second time from its first packet on.
   private func play(_ passage: Passage, _ index: Int, _ path: Path, files: Int) throws -> [QualityPoint] {
     var points: [QualityPoint] = []
     var coded: [Coded: [[UInt8]]] = [:]

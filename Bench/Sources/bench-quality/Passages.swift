@@ -3,16 +3,17 @@ import DemoSpeech
 import Glibc
 import RTP
 
-/// What is spoken, 8 to 10 s each.
+/// A spoken passage, 8 to 10 s.
 struct Passage {
-  /// The voice's, too: a person may read two of them.
+  /// It names the voice, too: a person may read two passages.
   var name: String
   var samples: [Int16]
   var band = AudioBand.narrowband
   var speaker: String { String(name.prefix { $0 != "-" }) }
 
-  /// Heard before the passage and not scored: receivers set themselves up, NetEQ for a second. The passage's own last seconds, then
-  /// half a second of silence, in which the recording is cut. A little longer with each seed, so that packets begin elsewhere in words.
+  /// Played before the passage and not scored, while receivers adapt (NetEQ: for a second): the passage's own last seconds, then
+  /// half a second of silence, in which the recording is cut. It is a little longer for each seed, so that packets begin
+  /// elsewhere in words.
   func lead(_ seed: UInt64) -> [Int16] {
     let scale = band.sampleRateHz / 8_000
     let spoken = scale * (36_000 + Int(seed * 53 % 160))
@@ -24,14 +25,14 @@ struct Passage {
 enum Passages {
   private static let mostSeconds = 10
 
-  /// The recordings of people that `voices.py` leaves in Bench/.voices with the demo's two, or the demo's alone: two texts in two voices
-  /// of `DemoSpeech`, and the same spoken lower and higher, with periods of 20 to 110 samples.
+  /// The recordings of people that `voices.py` puts into Bench/.voices with the demo's two, or the demo's alone: two texts in two
+  /// voices of `DemoSpeech`, and the same at lower and higher pitch, with periods of 20 to 110 samples.
   static func all() throws -> [Passage] {
     let recordings = try recordings(in: Scorer.folder + "/.voices", .narrowband)
     return recordings.isEmpty ? own() : Array(own().prefix(2)) + recordings
   }
 
-  /// The recordings of 16 kHz in Bench/.voices/wide, or the demo's, which end at 4 kHz.
+  /// The 16 kHz recordings in Bench/.voices/wide, or the demo's, whose band ends at 4 kHz.
   static func wide() throws -> [Passage] {
     let recordings = try recordings(in: Scorer.folder + "/.voices/wide", .wideband)
     return recordings.isEmpty ? ownWide() : recordings
@@ -68,7 +69,7 @@ enum Passages {
     return names.sorted()
   }
 
-  /// At −22 dB of full scale during speech, as `bench-ears` has it.
+  /// Normalises to −22 dB of full scale during speech, as `bench-ears` does.
   private static func levelled(_ samples: [Int16]) -> [Int16] {
     let spoken = samples.filter { $0.magnitude > 300 }
     let power = spoken.reduce(0.0) { $0 + Double($1) * Double($1) } / Double(max(1, spoken.count))
@@ -83,8 +84,8 @@ enum Passages {
     return samples
   }
 
-  /// Band-limited interpolation with a windowed sine over its argument, 32 zero crossings of it, or of the narrower band's if samples
-  /// become fewer.
+  /// Band-limited interpolation with a windowed sinc over 32 zero crossings, of the narrower band if the number of samples
+  /// decreases.
   static func resampled(_ samples: [Int16], speed: Double) -> [Int16] {
     let cut = min(1, 1 / speed)
     let reach = Int((16 / cut).rounded(.up))
@@ -95,7 +96,7 @@ enum Passages {
         return lobe * (0.5 + 0.5 * cos(.pi * x / (Double(reach) + 0.5)))
       }
     }
-    // From 48 or 16 kHz all samples have the same.
+    // From 48 or 16 kHz all samples have the same weights.
     let same = speed == speed.rounded() ? weights(0) : nil
     return (0..<Int(Double(samples.count) / speed)).map { index in
       let centre = Double(index) * speed
@@ -132,7 +133,7 @@ enum WAVFile {
     samples.withUnsafeBytes { _ = fwrite($0.baseAddress, 1, $0.count, file) }
   }
 
-  /// Samples of a file at the band's rate, or at a multiple of it, which is brought down.
+  /// Samples of a file at the band's rate, or at a multiple of it, which is resampled.
   static func read(_ path: String, _ band: AudioBand = .narrowband) throws -> [Int16] {
     guard let file = fopen(path, "rb") else { throw Failure(description: "\(path): cannot be opened") }
     defer { fclose(file) }

@@ -4,17 +4,17 @@ import JitterPeers
 import MediaSession
 import RTP
 
-/// Which way speech goes and what is scored.
+/// The direction and codecs of the speech, and the audio that is scored.
 enum Path: String, CaseIterable {
-  /// PCMU in, the receiver's output as it is.
+  /// PCMU in; the receiver's output is scored as it is.
   case pcmu
-  /// PCMU in, the receiver's output to the app by Opus, without loss there.
+  /// PCMU in; the receiver's output goes to the app by Opus, without loss there.
   case trunkToApp = "trunk-app"
-  /// Opus with in-band FEC in, the receiver's output to the trunk by PCMU.
+  /// Opus with in-band FEC in; the receiver's output goes to the trunk by PCMU.
   case appToTrunk = "app-trunk"
-  /// G.722 in, the receiver's output to the app by Opus, all at 16 kHz.
+  /// G.722 in; the receiver's output goes to the app by Opus, all at 16 kHz.
   case g722ToApp = "g722-app"
-  /// Opus with in-band FEC in, the receiver's output to the trunk by G.722, all at 16 kHz.
+  /// Opus with in-band FEC in; the receiver's output goes to the trunk by G.722, all at 16 kHz.
   case appToG722 = "app-g722"
 
   var encoding: AudioEncoding {
@@ -24,15 +24,15 @@ enum Path: String, CaseIterable {
     case .appToTrunk, .appToG722: .opus
     }
   }
-  /// Of the receiver and of what is scored.
+  /// The band of the receiver and of the scored audio.
   var band: AudioBand { self == .g722ToApp || self == .appToG722 ? .wideband : .narrowband }
 
-  /// Wideband only where packets are lost one by one: what play-out does about jitter and bursts is the same in both bands.
+  /// Wideband runs only with single lost packets: play-out handles jitter and bursts in the same way in both bands.
   func isPlayed(_ network: String) -> Bool {
     band == .narrowband || ["0 % loss", "1 % loss", "3 % loss", "5 % loss", "10 % loss"].contains(network)
   }
 
-  /// What the far end hears of what the receiver played.
+  /// The receiver's output as the far end decodes it.
   func outward(_ samples: [Int16]) throws -> [Int16] {
     let encoding: AudioEncoding
     switch self {
@@ -68,7 +68,7 @@ enum Stream {
     }
   }
 
-  /// What apps send, in narrow band what our SDP lets them (`maxaveragebitrate`), and what we send without packet loss.
+  /// The bitrate that apps send (in narrow band our SDP's `maxaveragebitrate`), and the one that we send without packet loss.
   private static func bitrate(_ band: AudioBand, repairs: Bool) -> Int {
     switch (band, repairs) {
     case (.narrowband, true): 28_000
@@ -78,14 +78,14 @@ enum Stream {
     }
   }
 
-  /// Packets as they come: by time, then number.
+  /// Packets in order of arrival: by time, then number.
   static func arrivals(_ delays: [Double?]) -> [(at: Double, number: Int)] {
     delays.enumerated().compactMap { number, delay in delay.map { (at: Double(number) * 20 + $0, number: number) } }
       .sorted { ($0.at, $0.number) < ($1.at, $1.number) }
   }
 
-  /// Through the real receiver, a tick every 20 ms, a millisecond sooner or later where it asks the media thread for that; the first
-  /// `phase` ms after the fastest packets.
+  /// Plays through the real receiver, with a tick every 20 ms that moves by a millisecond where the receiver requests it of the
+  /// media thread; the first tick is `phase` ms after the fastest packets.
   static func play(
     _ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], _ band: AudioBand = .narrowband, phase: Double = 7
   ) throws -> [Int16] {
@@ -117,7 +117,7 @@ enum Stream {
     return heard
   }
 
-  /// Through NetEQ, two pulls of 10 ms where ours has a tick.
+  /// Plays through NetEQ, with two pulls of 10 ms for each of our ticks.
   static func playByNetEQ(
     _ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], _ band: AudioBand = .narrowband, phase: Double = 7
   ) -> [Int16]? {

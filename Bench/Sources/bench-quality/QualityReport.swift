@@ -1,22 +1,22 @@
 import BenchKit
 
-/// One recording of what was heard, and its scores.
+/// One recording of received audio, and its scores.
 struct QualityPoint {
   var path: Path
   var network: String
   var passage: Passage
   var seed: UInt64
-  /// From the stream's first packet on, not after a lead.
+  /// True for a recording from the stream's first packet on, without a lead.
   var isStart: Bool
   var who: String
   var heard: Heard
   var scores: Scores?
 }
 
-/// The rows and the picture: each figure a mean over voices with its 95 % interval by a bootstrap over the speakers, each lead a difference
-/// pair by pair, the same voice on the same losses.
+/// The rows and the picture. Each figure is a mean over voices with its 95 % interval by a bootstrap over the speakers; each lead
+/// is a difference of pairs: the same voice with the same losses.
 struct QualityReport {
-  /// Networks in which PESQ-WB and STOI are taken, too, and those in which a stream's first seconds are.
+  /// Networks in which PESQ-WB and STOI are computed as well, and those in which a stream's first seconds are scored.
   static let scoredInFull: Set = ["0 % loss", "3 % loss", "5 % loss", "10 % loss"]
   static let starts: Set = ["0 % loss", "5 % loss"]
 
@@ -72,7 +72,7 @@ struct QualityReport {
         note: note(path, network, isStart)))
   }
 
-  /// What the network takes of each voice's score on the clean line.
+  /// The loss of each voice's score by the network, from its score on the clean line.
   private func drop(_ path: Path, _ network: String) {
     guard let goal = path.mostDrop(network) else { return }
     let drops = ["ours", "NetEQ"].map { who in
@@ -104,7 +104,7 @@ struct QualityReport {
     for point in points {
       if let value = value(point) { groups[point.passage.speaker, default: []].append(value) }
     }
-    // In the order of the names: the bootstrap draws by number.
+    // Sorted by name: the bootstrap draws by number.
     return Interval(groups: groups.sorted { $0.key < $1.key }.map(\.value))
   }
 
@@ -120,7 +120,7 @@ struct QualityReport {
     return Means(ours: ours, theirs: interval(theirs) { $0.scores.flatMap(value) }, lead: lead)
   }
 
-  /// The score over the share of packets that are lost one by one, a panel for each path.
+  /// The score over the share of singly lost packets, a panel for each path.
   private func picture() {
     let losses = networks.compactMap { name in
       name.hasSuffix("% loss") ? Double(name.prefix { $0 != " " }).map { (name: name, percent: $0) } : nil

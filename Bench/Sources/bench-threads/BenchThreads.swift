@@ -14,7 +14,7 @@ import SRTP
       "threads", about: "calls per core of the real media thread, beside rtpengine and bare libopus, and handshakes beside them."
     ) { bench in
       let cores = Cores()
-      // On a machine that others use, too, times are those of the scheduler otherwise.
+      // On a shared machine the times would otherwise be those of the scheduler.
       if bn_hurry(2) != 0 { bench.progress("no permission for real-time scheduling: what else runs here is in the times") }
       if cores.measured == nil { bench.progress("one core only: the generator is on it as well, times of packets say little") }
       try RelayRows(bench, cores).run()
@@ -26,12 +26,12 @@ import SRTP
   }
 }
 
-/// A core for what is measured and one for who generates.
+/// A core for the measured thread and one for the generator.
 struct Cores {
   var measured: Int32?
   var generator: Int32?
-  /// The generator interrupts who is measured, on one core, so that packets come in batches as they do at the limit. On two cores
-  /// every packet would wake a sleeping thread, which at the limit never sleeps.
+  /// The generator interrupts the measured thread, on one core, so that packets come in batches as they do at the limit. On two
+  /// cores every packet would wake a sleeping thread, which at the limit never sleeps.
   var inBatches: Cores {
     var cores = self
     cores.generator = measured
@@ -44,25 +44,25 @@ struct Cores {
   }
 }
 
-/// What the calls say.
+/// The audio of the calls.
 enum Material {
-  /// 160 octets that begin with the time of sending.
+  /// 160 octets that begin with the time at which they are sent.
   static var relayed: CallMaterial {
     let frames = [[UInt8]](repeating: [UInt8](repeating: 0x55, count: 160), count: 50)
     return CallMaterial(trunk: frames, app: frames, stamps: true)
   }
 
-  /// Talking without a pause: the frames of the demo speech that are no silence.
+  /// Speech without a pause: the frames of the demo speech that are not silent.
   static func talk() -> [[Int16]] {
     Speech.ticks().filter { tick in tick.reduce(0.0) { $0 + Double($1) * Double($1) } / 160 > 40_000 }
   }
 
-  /// The same at 16 kHz.
+  /// Speech without a pause at 16 kHz.
   static func wideTalk() -> [[Int16]] {
     Speech.ticks(.wideband).filter { tick in tick.reduce(0.0) { $0 + Double($1) * Double($1) } / 320 > 40_000 }
   }
 
-  /// The same both ways, G.711 and Opus; in wideband G.722 and Opus.
+  /// The same speech both ways: by G.711 and Opus, in wideband by G.722 and Opus.
   static func spoken(_ ticks: [[Int16]], _ band: AudioBand = .narrowband) throws -> CallMaterial {
     let bitrate = band == .wideband ? EncoderControl.plainWideBitrate : EncoderControl.plainBitrate
     var opus = try AudioEncoder(encoding: .opus, band: band, control: EncoderControl(bitrate: bitrate))
@@ -78,8 +78,8 @@ enum Material {
     return CallMaterial(trunk: try frames(&other), app: try frames(&opus), stamps: false, trunkEncoding: trunk)
   }
 
-  /// CPU nanoseconds of one 20 ms frame through a bare encoder and a bare decoder, those of `calls` calls in turn, as on a media
-  /// thread, where no codec's state stays in the first cache: the lower bound.
+  /// CPU nanoseconds of one 20 ms frame through a bare encoder and a bare decoder. The codecs of `calls` calls alternate, as on a
+  /// media thread, where no codec's state stays in the first-level cache: the lower bound.
   static func bareOpus(_ ticks: [[Int16]], _ material: CallMaterial, calls: Int, frames: Int) throws -> Double {
     let codecs = try (0..<calls).map { _ in try BareCodecs(sampleRateHz: (ticks.first?.count ?? 160) * 50) }
     let start = cpuNanoseconds()

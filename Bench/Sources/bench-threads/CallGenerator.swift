@@ -1,18 +1,19 @@
 import BenchKit
 import CBenchNet
 
-/// Runs many calls from one thread: a step of 1 ms in which a twentieth of them speak, and receiving between the steps.
+/// Runs many calls from one thread: in each step of 1 ms a twentieth of them send; it receives between the steps.
 struct CallGenerator {
   struct Figures {
     var sent = 0, received = 0
-    /// The call that lost most, each direction on its own: received of sent.
+    /// Received of sent packets, of the call and direction that lost most.
     var worstShare = 1.0
-    /// Relayed: from sending to the peer's kernel. Else: behind the fastest packet near it in the same stream. In µs.
+    /// In µs: of relayed packets from sending to the peer's kernel; of others behind the fastest packet near it in the same
+    /// stream.
     var transits: [Double] = []
     /// How late this thread began its steps, in µs.
     var ownLateness: [Double] = []
     var seconds = 0.0
-    /// It could not keep its own time: the figures say little about who is measured.
+    /// True if the generator was late itself: the figures then state little about the measured thread.
     var isVoid: Bool { quantile(ownLateness, 0.99) > 1_000 }
   }
 
@@ -37,7 +38,7 @@ struct CallGenerator {
     let (countFrom, end) = (begin + Int64(settle * 1e9), begin + Int64((settle + seconds) * 1e9))
     var (step, due, counting) = (0, begin, false)
     while due < end {
-      // Asleep until the step: the kernel stamps what arrives, and who sends to one that waits for it pays for waking it.
+      // It sleeps until the step: the kernel stamps arrivals, and a sender to a waiting thread would pay for its wake-up.
       bn_sleep(due)
       let now = bn_monotonic()
       receive(poller, &ready, counting, room)
@@ -53,7 +54,7 @@ struct CallGenerator {
       if bn_monotonic() - due > 2_000_000_000 { throw BenchError(text: "the generator cannot keep up with \(calls.count) calls") }
     }
     atEnd()
-    // What is still on its way.
+    // Packets that are still on their way.
     let last = bn_monotonic() + 100_000_000
     while bn_monotonic() < last {
       bn_pause(1_000_000)
@@ -64,7 +65,7 @@ struct CallGenerator {
     return figures
   }
 
-  /// All that has come.
+  /// Reads all packets that have arrived.
   private func receive(_ poller: Int32, _ ready: inout [UInt32], _ counting: Bool, _ room: UnsafeMutableRawBufferPointer) {
     while true {
       let count = Int(max(0, bn_wait(poller, &ready, 128, 0)))
@@ -90,11 +91,12 @@ struct CallGenerator {
 }
 
 extension CallGenerator {
-  /// Half a second.
+  /// Number of packets in half a second.
   private static let neighbours = 25
 
-  /// How far each packet of a stream is behind the fastest of its neighbours. A stream whose tick moves for good, to follow the arrivals,
-  /// is not late from then on: of the half seconds before and after a packet, the one with the slower fastest packet counts.
+  /// How far each packet of a stream is behind the fastest of its neighbours. If a stream's tick moves for good, to follow the
+  /// arrivals, later packets are not late: of the half seconds before and after a packet, the one with the slower fastest packet
+  /// counts.
   static func lateness(_ transits: [Int64]) -> [Int64] {
     transits.indices.map { index in
       let before = transits[max(0, index - neighbours)...index].min() ?? 0
@@ -104,7 +106,7 @@ extension CallGenerator {
   }
 }
 
-/// Of sorted values.
+/// The quantile of sorted values.
 func quantile(_ sorted: [Double], _ share: Double) -> Double {
   guard !sorted.isEmpty else { return 0 }
   return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]

@@ -7,8 +7,8 @@ import Platform
 import SRTP
 import STUN
 
-/// The cost of a datagram without a session for the media thread, system calls included: on the app's port and on a trunk leg's, in
-/// bursts of 64 as they come at the limit, beside two calls that are silent. One that wakes a sleeping thread costs a wake-up beside.
+/// The cost of a datagram without a session for the media thread, system calls included: at the app's port and at a trunk leg's,
+/// in bursts of 64 as at the limit, beside two silent calls. A datagram that wakes a sleeping thread costs a wake-up in addition.
 struct StrangerRows {
   static let name = "strangers: CPU of the media thread for one datagram"
   static let attempts = "strangers: share of a core for the ClientHellos that are answered"
@@ -22,9 +22,9 @@ struct StrangerRows {
   private struct Kind {
     var name: String
     var toTrunk = false
-    /// … of the call whose trunk leg has SRTP.
+    /// To the port of the call whose trunk leg has SRTP.
     var isProtected = false
-    /// From the peer's own address.
+    /// Sent from the peer's own address.
     var isSpoofed = false
     var bytes: [UInt8]
   }
@@ -65,7 +65,7 @@ struct StrangerRows {
     test.endCalls()
   }
 
-  /// The thread sleeps before each.
+  /// The thread sleeps before each datagram.
   private func oneByOne() throws -> Double {
     let (test, pair) = (try PlaneUnderTest(cores), try CallPair(2))
     try test.connect([pair], app: .pcmu)
@@ -73,7 +73,7 @@ struct StrangerRows {
     return measure(test, pair.trunk, [0xc5, 1, 2, 3], to: pair.appRemote, burst: 1)
   }
 
-  /// What our half of a handshake takes up to the client's answer, which a stranger never sends.
+  /// The cost of our half of a handshake up to the client's answer, which a stranger never sends.
   private func runAttempts() throws {
     let (server, client) = (try DTLSIdentity(), try DTLSIdentity())
     let count = bench.isSmall ? 50 : 1_000
@@ -102,7 +102,7 @@ struct StrangerRows {
     -> Double
   {
     let total = bench.isSmall ? 2_000 : 40_000
-    bn_pause(250_000_000)  // until the thread has looked at itself
+    bn_pause(250_000_000)  // until the thread has published its CPU time
     let (idle, before, from) = (test.cpuSeconds(of: "media-0"), test.received, MonotonicClock.now())
     var sent = 0
     while sent < total {
@@ -114,7 +114,7 @@ struct StrangerRows {
     bn_pause(250_000_000)
     let (used, length) = (test.cpuSeconds(of: "media-0") - idle, MonotonicClock.now() - from)
     let received = max(1, test.received - before)
-    // What the calls' ticks take is not the strangers'.
+    // Without the cost of the calls' ticks.
     let (quiet, start) = (test.cpuSeconds(of: "media-0"), MonotonicClock.now())
     bn_pause(500_000_000)
     let ticks = (test.cpuSeconds(of: "media-0") - quiet) / (MonotonicClock.now() - start).inSeconds

@@ -1,13 +1,14 @@
 import Foundation
 
-/// The figures a newcomer asks for first, each beside the peer that is measured in the same run: on top of docs/benchmarks/index.md, and four of
-/// them in README.md between two marks. Where ours is the worse figure it stands here as well.
+/// The figures that a newcomer asks for first, each beside the peer that the same run measures: at the top of
+/// docs/benchmarks/index.md, and four of them in README.md between two marks. A figure that is worse than the peer's is listed as
+/// well.
 enum Headlines {
   private struct Headline {
     var text: String
     var row: String
     var peer: String?
-    /// What README.md calls it; nil: it is not there.
+    /// The name of the row in README.md; nil: it is not listed there.
     var readme: String?
   }
 
@@ -55,7 +56,7 @@ enum Headlines {
     Headline(text: "… and time to a refusal, p99", row: "load: time to a refusal, p99"),
   ]
 
-  /// What is known of other machines than the report's.
+  /// Results on other machines than the report's.
   static let remarks = """
     Of rtpengine's calls per core ours are a multiple that moves with the machine: transcoded 140 of 30 on one and 180 of 60 on another,
     3 to 4.7 times as many; relayed 1,318 of 756 and 2,836 of 1,878, 1.5 to 1.7 times. PESQ with its 95 % interval over voices, and our lead
@@ -63,8 +64,8 @@ enum Headlines {
 
     """
 
-  /// A table of the rows that were measured: a bench that was left out leaves its lines out.
-  /// - Parameter isReadme: README.md's rows alone.
+  /// A table of the measured rows; the lines of a bench that did not run are omitted.
+  /// - Parameter isReadme: only the rows of README.md.
   static func table(_ results: [BenchResults], isReadme: Bool = false) -> String {
     let rows = results.flatMap(\.rows)
     var out = "| | Trunkline | beside it |\n|---|---:|---:|\n"
@@ -75,7 +76,7 @@ enum Headlines {
         "\(Number.text(value, plusMinus: half, of: row.unit))"
       }
       let beside = peer.map { "\($0.name) \(text($0.value, $0.half)) \(row.unit)" } ?? ""
-      // A lead is more of what is good; of milliseconds more is only a difference.
+      // "lead" means more of something good; more milliseconds are only a "difference".
       let word = row.unit == "MOS" ? "lead" : "difference"
       let lead = row.lead.map { peer == nil ? "" : $0 == "equal" ? ": equal" : ", \(word) \($0)" } ?? ""
       let doubt = row.note.contains("VOID") ? " (void: the load generator was late)" : ""
@@ -85,7 +86,7 @@ enum Headlines {
     return out
   }
 
-  /// Headlines of benches that ran whose row is not there: it was given another name.
+  /// Headlines without a row though their bench ran: the row was renamed.
   static func lost(_ results: [BenchResults]) -> [String] {
     let rows = Set(results.flatMap(\.rows).map(\.row))
     return wanted.map(\.row).filter { !rows.contains($0) }
