@@ -3,7 +3,7 @@ import Testing
 
 @testable import AppCheck
 
-/// What an app must declare, on sources, on bundles, and on what is neither.
+/// The declarations that an app must have: checked on sources, on bundles, and on folders that are neither.
 @Suite struct AppCheckTests {
   private func check(_ fixture: AppFixture) throws -> AppCheck { try AppCheck(path: fixture.root.path) }
 
@@ -13,7 +13,7 @@ import Testing
     #expect(check.files.count == 7 && check.text.hasSuffix("nothing is missing"))
   }
 
-  /// A copy with one thing broken, and the file and words of the only finding.
+  /// A copy with one fault, and the file and text of its only finding.
   struct Broken: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let file: String
@@ -138,7 +138,7 @@ import Testing
     #expect(check.text.contains("missing  \(copy.file): \(finding.text)") && check.text.hasSuffix("1 thing is missing or wrong"))
   }
 
-  @Test func `what is not used is a note, and an extension of another kind is nobody's business`() throws {
+  @Test func `an unused feature is a note, and an extension of another kind is ignored`() throws {
     let fixture = try AppFixture.good()
     for folder in ["Directory", "Intents", "Service"] { try fixture.remove(folder) }
     try fixture.write(
@@ -165,12 +165,12 @@ import Testing
 
   // MARK: bundles
 
-  /// As codesign puts it behind an executable's code: magic, length, XML.
+  /// The entitlements as codesign appends them to an executable's code: magic, length, XML.
   private func signed(_ entitlements: String) -> Data {
     let text = Data(entitlements.utf8)
     let length = UInt32(text.count + 8)
     let head: [UInt8] = [0xFA, 0xDE, 0x71, 0x71] + (0..<4).map { UInt8(truncatingIfNeeded: length >> (24 - 8 * UInt32($0))) }
-    // the four bytes in the code, and the selector of what it calls
+    // the magic's four bytes within the code, and the selector that it calls
     return Data([0xCF, 0xFA, 0xED, 0xFE] + head[..<4] + [0, 0, 0, 3]) + Data("reportNewIncomingVoIPPushPayload:completion:".utf8)
       + Data(head) + text + Data(repeating: 0, count: 100)
   }
@@ -200,7 +200,7 @@ import Testing
       ])
   }
 
-  @Test func `without a signature the provisioning profile says what is allowed, and without both it is said`() throws {
+  @Test func `without a signature the provisioning profile lists the entitlements; without both a finding reports it`() throws {
     let fixture = try bundle()
     try fixture.write("Phone.app/Phone", "code")
     let findings = try AppCheck(path: fixture.root.path + "/Phone.app").findings
@@ -212,7 +212,7 @@ import Testing
     #expect(try AppCheck(path: fixture.root.path + "/Phone.app").findings == [])
   }
 
-  // MARK: what is none
+  // MARK: invalid files and folders
 
   @Test(arguments: [
     ("", "is empty"), ("not a list", "is not a property list (neither XML nor binary)"),
@@ -221,7 +221,7 @@ import Testing
     ("<?xml version=\"1.0\"?><plist version=\"1.0\"><array/></plist>", "holds an array, where a dictionary must be"),
     ("bplist00\u{1}\u{2}\u{3}", "is not a property list"),
   ])
-  func `an Info.plist that is none is refused with its name and what to do`(text: String, says: String) throws {
+  func `an invalid Info.plist is refused with its name and what to do`(text: String, says: String) throws {
     let fixture = try AppFixture.good()
     try fixture.write("App/Info.plist", text)
     let problem = #expect(throws: AppCheck.Problem.self) { try check(fixture) }
@@ -240,7 +240,7 @@ import Testing
 
   // MARK: the sample
 
-  /// `Examples/SamplePhone` as an iOS team has it.
+  /// `Examples/SamplePhone` as an iOS team would have it.
   @Test func `CFG-5: the sample app lacks nothing`() throws {
     let sample = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appendingPathComponent("Examples/SamplePhone")
