@@ -9,7 +9,7 @@ import Testing
 
 /// The token is checked for the whole answer, and connections without one exclude no client.
 @Suite(.serialized) struct AdminAuthorityTests {
-  /// Says `tick` each time it is asked, until `amount` octets are given.
+  /// Sends `tick` for each request, until `amount` octets are sent.
   private final class Ticks: ResponseStream {
     private let left: Mutex<Int>
     private let chunk: [UInt8]
@@ -65,7 +65,7 @@ import Testing
     socket.response()?.head.split(separator: " ").dropFirst().first.map(String.init) ?? "closed"
   }
 
-  @Test func `a stream ends, and says why, when its token is taken out, or its scope`() throws {
+  @Test func `a stream ends with the reason when its token is removed, or its scope`() throws {
     let server = try Self.start(tokens: [token("crm", "crm-secret"), token("bi", "bi-secret"), token("ops", "ops-secret")])
     defer { server.stop() }
     let streams = try ["crm", "bi", "ops"].map { try ask(server, "/v1/events", $0 + "-secret") }
@@ -86,7 +86,7 @@ import Testing
     #expect(stream.rest() == "LAST unauthorized\n")
   }
 
-  @Test func `a token taken out in the middle of a request: of its head, its body, its answer`() throws {
+  @Test func `a token is removed in the middle of a request: of its head, its body, its answer`() throws {
     let server = try Self.start(tokens: [token("crm", "crm-secret", [.read, .users])])
     defer { server.stop() }
     let head = try TestSocket(server.address)
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  @Test func `streams that read nothing hold no slot for ever: the idlest of their token goes, and another token gets in`()
+  @Test func `streams that read nothing hold no slot for ever: the idlest of their token is closed, and another token gets in`()
     throws
   {
     let server = try Self.start(tokens: [token("a", "a-secret"), token("b", "b-secret"), token("c", "c-secret")])
@@ -146,7 +146,7 @@ import Testing
     #expect(idle[0].next() == .end, "it was closed")
   }
 
-  @Test func `connections in the middle of a request's head shut nobody out either`() throws {
+  @Test func `connections in the middle of a request's head exclude no client either`() throws {
     let server = try Self.start(token: "own-token")
     defer { server.stop() }
     var slow: [TestSocket] = []
@@ -161,8 +161,8 @@ import Testing
 }
 
 extension TestSocket {
-  /// The next octets, as text.
+  /// Reads the next octets as text.
   func text(_ count: Int) -> String { octets(count).map { String(decoding: $0, as: UTF8.self) } ?? "nothing for 10 s" }
-  /// All until the peer closes.
+  /// Reads all octets until the peer closes.
   func rest() -> String { text(.max) }
 }

@@ -8,7 +8,7 @@ import Logging
 import Platform
 import Testing
 
-/// A control that welcomes every client and keeps the events.
+/// A control that welcomes every client and records the events.
 final class Ears: @unchecked Sendable {
   weak var app: AppServer?
   private let condition = NSCondition()
@@ -34,7 +34,7 @@ final class Ears: @unchecked Sendable {
     return true
   }
 
-  /// The next event keeps the app thread until the semaphore is signalled.
+  /// Makes the next event block the app thread until the semaphore is signalled.
   func holdThread(with semaphore: DispatchSemaphore) { condition.withLock { hold = semaphore } }
 
   func refuseEvents(_ on: Bool) { condition.withLock { refusing = on } }
@@ -51,7 +51,7 @@ final class Ears: @unchecked Sendable {
   }
 }
 
-/// An app server on a free loopback port, stopped at the end of its life.
+/// An app server on a free loopback port; `deinit` stops it.
 final class Fixture {
   static let keys = { try! KeySet(.HS256, keyFile: Array("a secret of at least thirty-two bytes".utf8)) }()
   static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -106,9 +106,8 @@ struct TestTrouble: Error {}
 let alice = DeviceKey(user: "alice", device: "d1")
 let someCall = Identifier(high: 5, low: 5)
 
-/// Whether `body`, run 60 times, leaves threads or descriptors behind. Other tests run in this process at the same time, so a
-/// few more
-/// or less mean nothing, and a bad moment is given two more chances.
+/// True if `body`, run 60 times, leaves no threads or descriptors behind. Other tests run in this process at the same time, so a
+/// few more or less mean nothing, and a bad moment gets two more attempts.
 func leavesNothing(_ body: () throws -> Void) rethrows -> Bool {
   func count() -> (threads: Int64, descriptors: Int) {
     (NamedThread.live.value, (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0)

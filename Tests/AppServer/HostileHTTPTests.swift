@@ -5,16 +5,17 @@ import Foundation
 import Platform
 import Testing
 
-/// What a stranger can send before it has a token, on real sockets. `Tests/Interop/Adversary` does the same to the whole gateway.
+/// Requests that a stranger can send before it has a token, on real sockets. `Tests/Interop/Adversary` sends the same to the
+/// whole gateway.
 @Suite(.serialized) struct HostileHTTPTests {
-  /// RFC 9110 §7.8 and what clients and attackers send there. Before, `h2c` with its settings and 4 KB of frames behind it ended
-  /// the process.
+  /// The protocols of RFC 9110 §7.8 and others that clients and attackers name there. An earlier version's process ended at `h2c`
+  /// with its settings and 4 KB of frames after it.
   static let tokens = [
     "h2c", "h2", "HTTP/2.0", "TLS/1.0", "TLS/1.2", "SHTTP/1.3", "IRC/6.9", "RTA/x11", "WebTransport", "connect-udp", "foo", "",
     "websocket, h2c", "h2c, websocket", "websocketx", "websocket/13",
   ]
 
-  @Test(arguments: [0, 100, 4_000, 40_000]) func `only websocket is an upgrade, whatever comes behind it`(count: Int) throws {
+  @Test(arguments: [0, 100, 4_000, 40_000]) func `only websocket is an upgrade, whatever follows it`(count: Int) throws {
     let fixture = try Fixture()
     let bystander = try fixture.login("bob", "d1")
     let admin = try AdminServer.start(
@@ -38,7 +39,7 @@ import Testing
     #expect(fixture.answersPing(bystander))
   }
 
-  /// Two in one segment, the second a POST with a body, made libwebsockets call back without end.
+  /// Two requests in one segment, the second a POST with a body, made libwebsockets call back without end.
   @Test func `every order of up to five requests is answered in order, in one piece and in many`() throws {
     let fixture = try Fixture { $0.pages = ["/": Page(contentType: "text/plain", bytes: Array("page".utf8))] }
     let routes = RouteTable.everything { request, answer in
@@ -73,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `hundreds of pipelined requests starve nobody`() throws {
+  @Test func `hundreds of pipelined requests starve no other client`() throws {
     let fixture = try Fixture { $0.pages = ["/": Page(contentType: "text/plain", bytes: [UInt8](repeating: 97, count: 60_000))] }
     let bystander = try fixture.login()
     let greedy = try TestSocket(fixture.app.address, receiveBuffer: 4_096)
@@ -135,7 +136,7 @@ import Testing
   @Test func `the oldest connection without a request makes room when half the slots are silent`() throws {
     let fixture = try Fixture { $0.connections = 8 }
     let bystander = try fixture.login("bob", "d1")
-    // An octet each, since the kernel keeps those that say nothing to itself for a while.
+    // One octet each, since the kernel withholds connections without data for a while.
     let silent = try (0..<6).map { _ in
       let socket = try TestSocket(fixture.app.address)
       socket.write("G")
@@ -148,7 +149,7 @@ import Testing
     #expect(fixture.answersPing(bystander))
   }
 
-  @Test func `what says nothing for two seconds is closed`() throws {
+  @Test func `a connection that sends nothing for two seconds is closed`() throws {
     let fixture = try Fixture()
     let socket = try TestSocket(fixture.app.address)
     let begun = try TestSocket(fixture.app.address)
@@ -158,7 +159,7 @@ import Testing
     #expect(begun.response()?.head.contains(" 404 ") == true)
   }
 
-  @Test func `behind a proxy the last forwarded address counts, from anybody else none`() throws {
+  @Test func `the last forwarded address counts from a trusted proxy, and none from any other peer`() throws {
     func fixture(_ proxies: [String]) throws -> Fixture {
       try Fixture {
         $0.connectionsPerAddress = 2
@@ -191,7 +192,7 @@ import Testing
     }
   }
 
-  @Test func `without descriptors the oldest silent connection gives its own, and log-ins go on`() throws {
+  @Test func `without descriptors the oldest silent connection gives its own, and log-ins continue`() throws {
     let fixture = try Fixture()
     let bystander = try fixture.login("bob", "d1")
     let silent = try (0..<4).map { _ in
@@ -199,7 +200,7 @@ import Testing
       socket.write("G")
       return socket
     }
-    let waiting = try TestSocket(fixture.app.address)  // our own end, made while there are descriptors
+    let waiting = try TestSocket(fixture.app.address)  // this process's own end of a connection, made while there are descriptors
     #expect(fixture.answersPing(bystander))
     try withoutDescriptors {
       waiting.write(
@@ -211,7 +212,7 @@ import Testing
     }
   }
 
-  /// Runs `body` with the soft limit at what is open now.
+  /// Runs `body` with the soft limit at the number of open descriptors.
   private func withoutDescriptors(_ body: () throws -> Void) throws {
     var before = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)

@@ -5,7 +5,7 @@ import Bytes
 import Foundation
 import Testing
 
-/// A node among others, over real sockets.
+/// A node in a cluster, over real sockets.
 @Suite(.serialized) struct NodeTests {
   private let key = Array("a cluster's key of thirty-two bytes".utf8)
   private let others = [SessionNode("n2.1", url: "wss://phone.example/n/n2/v1/connect")]
@@ -19,7 +19,7 @@ import Testing
       Wake(call: someCall, device: alice, firstUseBefore: .distantFuture, expiresAt: 4_000_000_000_000))
   }
 
-  /// `n1`, which has heard of `n2`.
+  /// `n1`, which knows `n2`.
   private func fixture() throws -> Fixture {
     let own = try cluster("n1")
     let fixture = try Fixture { ($0.sessions.cluster, $0.sessions.wakeTokens) = (own, own.wakeTokens) }
@@ -67,7 +67,7 @@ import Testing
           "access-control-allow-origin: \(Substring(origin))", "access-control-allow-methods: POST",
           "access-control-allow-headers: authorization, content-type", "vary: Origin",
         ]), "\(preflight)")
-      // each answer can be read: also that the token is none
+      // a page can read each answer, the refusal of its token included
       let refused = try ask("POST", origin)
       #expect(refused.first?.hasPrefix("HTTP/1.1 401") == true && refused.contains("access-control-allow-origin: \(origin)"))
     }
@@ -108,7 +108,7 @@ import Testing
     try expectReject(of: wakeToken("n1"), fixture, .ok, 200)
   }
 
-  /// Control is asked, and what it says comes back.
+  /// Control gets the reject, and its answer is returned.
   private func expectReject(of token: String, _ fixture: Fixture, _ answer: RequestAnswer, _ status: Int) throws {
     let socket = try TestSocket(fixture.app.address)
     socket.write(
@@ -124,7 +124,7 @@ import Testing
     if case .err(let failure) = answer { #expect(body == failure.json) }
   }
 
-  @Test func `a wake of another node's call is told where, and the socket closes with 1012`() throws {
+  @Test func `a wake of another node's call gets that node's address, and the socket closes with 1012`() throws {
     let fixture = try fixture()
     let socket = try fixture.connect()
     let hello = Hello(.wake(try wakeToken("n2")), device: .init(id: ""), caps: ["nodes"])
@@ -155,7 +155,7 @@ import Testing
     #expect(socket.closeCode() == 4_009)
   }
 
-  @Test func `nodes and sessions that are elsewhere are heard of although the queue is full`() throws {
+  @Test func `changes of nodes, and sessions at other nodes, are received although the queue is full`() throws {
     let own = try cluster("n1")
     let fixture = try Fixture { ($0.sessions.cluster, $0.sessions.wakeTokens) = (own, own.wakeTokens) }
     let socket = try fixture.login()
