@@ -4,12 +4,12 @@ import Bytes
 import JSONWebToken
 import Testing
 
-/// A resume in a cluster: what is not here goes on as a new session, in the same round trip.
+/// A resume in a cluster: a session that this node does not have continues as a new one, in the same round trip.
 @Suite struct ContinuedSessionTests {
   private let second = Bench(node: "n2").seen()
   private let third = Bench(node: "n3").seen()
 
-  /// Another node, which has heard of `nodes`.
+  /// Another node, which knows `nodes`.
   private func other(_ nodes: [SessionNode]) -> Bench {
     var bench = Bench(node: "n1")
     bench.perform(.nodes(nodes))
@@ -43,7 +43,7 @@ import Testing
       #expect(new.welcome.node == "n1" && new.welcome.calls == [])
       #expect(info.onlyCall == nil && info.accounts == ["default"])
       #expect(bench.machine.stats.continued == 1 && bench.machine.stats.refusals.isEmpty)
-      // the login's time is still its own
+      // the new session still has the login's own expiry
       for _ in 0..<11 {
         bench.pass(.seconds(10))
         bench.send(.ping, on: new.connection)
@@ -119,7 +119,7 @@ import Testing
 
   // MARK: sessions that a wake token began
 
-  @Test func `a woken session whose node is dead goes on for its call only`() throws {
+  @Test func `a woken session whose node is dead continues for its call only`() throws {
     var home = Bench(node: "n2")
     let client = try home.woken(home.wakeToken(), live: [callA])
     var bench = other([third])
@@ -130,7 +130,7 @@ import Testing
     #expect(try bench.failure(new.connection).0.code == .auth)
     bench.give(.closed(new.connection, nil))
     _ = bench.takeEvents()
-    // and again at a node that does not know it
+    // and again at a node that does not know the dead one
     var last = Bench(node: "n3")
     last.perform(.nodes([]))
     #expect(try last.resumeAsNew(new).1.onlyCall == callA)
@@ -156,7 +156,7 @@ import Testing
     #expect(bench.takeEvents().last == .callLost(login.device, login.session, call: callA), "control says how it ended")
   }
 
-  @Test func `a woken session that a refresh made a login goes on as one where it is`() throws {
+  @Test func `a woken session that a refresh made a login continues as one at its node`() throws {
     var home = Bench(node: "n2")
     let client = try home.woken(home.wakeToken(), live: [callA])
     home.send(.authRefresh(AuthRefresh(auth: Bench.token())), on: client.connection, id: number(3))

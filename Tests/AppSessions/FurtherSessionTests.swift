@@ -4,11 +4,12 @@ import Bytes
 import JSONWebToken
 import Testing
 
-/// A device's session at another node than its own, for calls there: whatever becomes of it, the device stays where its own session is.
+/// A device's session at a node other than its own, for calls there: whatever happens to it, the device's location remains the
+/// node of its own session.
 @Suite struct FurtherSessionTests {
   private let home = Bench(node: "n1").seen()
 
-  /// A node with a further session that a login has made one for all calls, and a call.
+  /// A node with a call and a further session that a login has made valid for all calls.
   private func further() throws -> (Bench, Client) {
     var bench = Bench(node: "n2")
     bench.perform(.nodes([home]))
@@ -17,7 +18,7 @@ import Testing
     _ = bench.frames(client.connection)
     return (bench, client)
   }
-  /// Its resume token as of now: that of a resume.
+  /// Its latest resume token: that of a resume.
   private func resumed(_ bench: inout Bench, _ client: Client) throws -> Client {
     bench.give(.closed(client.connection, nil))
     let id = bench.resume(client, lastSeq: 0)
@@ -42,23 +43,23 @@ import Testing
     var there = Bench(node: "n3")
     there.perform(.nodes([home]))
     #expect(try there.resumeAsNew(current).1.isFurther)
-    // at its own node, restarted: what it knew of the session is gone
+    // at its own node, restarted, which has lost the session
     var restarted = Bench(node: "n2", started: 1_690_000_100_000)
     restarted.perform(.nodes([home]))
     #expect(try restarted.resumeAsNew(current).1.isFurther)
-    // and where the session is known, but cannot be replayed: the token of before the refresh says nothing of it
+    // and at a node that knows the session but cannot replay it: the token issued before the refresh does not mention it
     bench.give(.closed(current.connection, nil))
     #expect(try bench.resumeAsNew(client, lastSeq: 99).1.isFurther)
   }
 
-  @Test func `a device's own session that begins again is none`() throws {
+  @Test func `a device's own session that begins again is not a further one`() throws {
     var bench = Bench(node: "n2")
     let client = try bench.login()
     var there = Bench(node: "n3")
     #expect(try !there.resumeAsNew(client).1.isFurther)
   }
 
-  @Test func `a hello says that it is further, and replaces no own session that has a socket`() throws {
+  @Test func `a hello states that its session is further, and replaces no own session that has a socket`() throws {
     var bench = Bench(node: "n2")
     bench.perform(.nodes([home]))
     #expect(come(&bench, further: true).1?.isFurther == true)
@@ -71,17 +72,17 @@ import Testing
     own.send(.ping, on: client.connection)
     #expect(own.frames(client.connection).map(\.body) == [.message(.pong)])
     #expect(own.machine.stats.refusals == [.ownSessionIsHere: 1])
-    // without a socket it is the session of before the device went elsewhere
+    // a session without a socket is the one that the device had before it moved elsewhere
     own.give(.closed(client.connection, nil))
     #expect(come(&own, further: true).1?.isFurther == true)
-    // a gateway that is alone has no other node
+    // a gateway without a cluster has no other node
     var alone = Bench()
     #expect(come(&alone, further: true).1?.isFurther == false)
   }
 
   private enum Step: CaseIterable { case own, further, ownBreaks, furtherBreaks, furtherResumes }
 
-  /// What the steps have led to. A value, so that all orders that begin alike share what they begin with.
+  /// The state after some steps. A value, so that orders with equal beginnings share the work of them.
   private struct Order {
     var bench = Bench(node: "n2")
     var own: ConnectionID?
@@ -129,7 +130,7 @@ import Testing
     }
   }
 
-  /// The device's own session and a further one come to one node, break and come again, in every order of six steps.
+  /// The device's own session and a further one connect to one node, break and connect again, in every order of six steps.
   @Test func `in every order the own session is the device's location, and a further one never ends it`() throws {
     var first = Order()
     first.bench.perform(.nodes([home]))

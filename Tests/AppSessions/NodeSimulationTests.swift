@@ -3,14 +3,14 @@ import AppSessions
 import Bytes
 import Testing
 
-/// Three nodes and a few devices that come, break, wake and resume wherever chance sends them, while nodes die, begin again and drain.
-/// What the nodes know of each other is always a little old.
+/// Three nodes and a few devices that connect, break, wake and resume at random nodes, while nodes die, restart and drain. The
+/// nodes' knowledge of each other is always a little old.
 private struct World {
   struct Node {
     var bench: Bench
     var isDraining = false
   }
-  /// A socket and what its client holds. `wake`: a further one, for a call.
+  /// A socket and its client's data. `wake`: a further socket, for a call.
   struct Socket {
     var node: Int
     var client: Client
@@ -23,7 +23,7 @@ private struct World {
   var started: Int64 = 1_690_000_000_000
   var now = Duration.zero
   var sockets: [Socket] = []
-  /// What clients would resume with, the newest last.
+  /// The data that clients would resume with, the newest last.
   var held: [Socket] = []
   var wakes: [(node: String, token: String)] = []
   var welcomed = 0
@@ -38,13 +38,13 @@ private struct World {
   func below(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
   func chance(_ percent: Int) -> Bool { below(100) < percent }
 
-  /// A node hears which others live.
+  /// Notifies a node of the living ones.
   mutating func tell(_ index: Int) {
     nodes[index].bench.perform(
       .nodes(nodes.map { $0.bench.seen(isOpen: !$0.isDraining, sessions: $0.bench.machine.connectedCount) }))
   }
 
-  /// Its process dies and another replaces it; no node has been notified yet.
+  /// The node's process dies and another one replaces it; no node has been notified yet.
   mutating func restart(_ index: Int) {
     started += 1_000
     sockets.removeAll { $0.node == index }
@@ -54,10 +54,10 @@ private struct World {
     if chance(80) { tell(index) }
   }
 
-  /// Control welcomes who is there; `hold` keeps what its client resumes with.
+  /// Control welcomes the device; `hold` keeps the data with which its client resumes.
   mutating func welcome(_ index: Int, _ id: ConnectionID, isWake: Bool) throws -> Bool {
     let events = nodes[index].bench.takeEvents()
-    // a resume may ack what a `call.gone` told
+    // a resume may acknowledge the ends that a `call.gone` reported
     guard
       case .connected(let device, let session, let info, let resumed)? = events.last(where: {
         if case .connected = $0 { true } else { false }
@@ -78,7 +78,7 @@ private struct World {
     return true
   }
 
-  /// A `hello` that did not lead to a session: never 4001, and told where else.
+  /// A `hello` that led to no session: never 4001, and with the address of another node.
   mutating func refused(_ index: Int, _ id: ConnectionID) throws {
     let (failure, code) = try nodes[index].bench.failure(id)
     #expect(failure.code == .overload || failure.code == .gone, "seed \(seed): \(failure)")
@@ -127,7 +127,7 @@ private struct World {
     try checkSessions()
   }
 
-  /// One session a device at a node, and one socket of it.
+  /// Each device has one session at a node, and the session one socket.
   mutating func checkSessions() throws {
     for index in nodes.indices {
       sockets.removeAll { $0.node == index && nodes[index].bench.closed($0.client.connection) != nil }
@@ -149,7 +149,7 @@ private struct World {
 }
 
 @Suite struct NodeSimulationTests {
-  @Test(arguments: 1...25) func `devices that come back anywhere have one session at a node, and hear of no 4001`(seed: UInt64)
+  @Test(arguments: 1...25) func `devices that come back anywhere have one session at a node, and get no 4001`(seed: UInt64)
     throws
   {
     var world = World(seed: seed)
@@ -160,7 +160,7 @@ private struct World {
     #expect(world.welcomed > 20 && world.sentOn > 0, "seed \(seed)")
   }
 
-  /// Bytes of a token that anybody may send.
+  /// A token whose bytes a stranger may have changed.
   @Test(arguments: 1...20) func `a token with any bytes changed opens nothing anywhere`(seed: UInt64) throws {
     let random = RandomSource.seeded(seed)
     var home = Bench(node: "n2")

@@ -4,7 +4,7 @@ import Bytes
 import JSONWebToken
 import Testing
 
-/// A node among others: what it states of itself, where it sends clients, what it answers for a dead node.
+/// A node in a cluster: its statements about itself, where it sends clients, and its answers for a dead node.
 @Suite struct NodeTests {
   private let device = DeviceKey(user: "alice", device: "d1")
   private let second = SessionNode("n2.1690000000000", url: "wss://n2.example/v1/connect")
@@ -52,7 +52,7 @@ import Testing
     #expect(info.onlyCall == callA && bench.closed(id) == nil)
   }
 
-  @Test func `hello wake of one token at three nodes at once: one session, the others are told where`() throws {
+  @Test func `hello wake of one token at three nodes at once: one session, the others get its address`() throws {
     let token = Bench(node: "n2").wakeToken()
     let nodes = [Bench(node: "n1").seen(), second, third]
     var sessions = 0
@@ -91,13 +91,13 @@ import Testing
     #expect(bench.closed(id) == .authFailed)
   }
 
-  @Test func `an earlier process of this very node is dead, whatever was heard of others`() throws {
+  @Test func `an earlier process of this very node is dead, whatever is known of others`() throws {
     let token = Bench(node: "n1", started: 1_680_000_000_000).wakeToken()
     var bench = Bench(node: "n1")
     #expect(bench.wake(token).1 != nil)
   }
 
-  @Test func `before anything was heard of other nodes, and of one that has just begun, nobody is taken for dead`() throws {
+  @Test func `before other nodes are known, and for a node that has just begun, no node is considered dead`() throws {
     let cases: [(String, [SessionNode]?)] = [
       (Bench(node: "n2").wakeToken(), nil), (Bench(node: "n4", started: Bench.epoch * 1_000 - 5_000).wakeToken(), [second]),
     ]
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func `a dead node's token is taken for an hour after its time, by the wall clock`() throws {
+  @Test func `a dead node's token is accepted for an hour after its time, by the wall clock`() throws {
     let token = Bench(node: "n2").wakeToken()
     for (after, isTaken) in [(Int64(75 + 3_599), true), (75 + 3_601, false)] {
       var bench = Bench(node: "n1")
@@ -119,7 +119,7 @@ import Testing
       let (id, session) = bench.wake(token)
       #expect((session != nil) == isTaken && (bench.closed(id) == .authFailed) == !isTaken)
     }
-    // its maker goes by its own clock, which no step moves
+    // the maker of the token uses a monotonic clock, which no step of the wall clock moves
     var maker = Bench(node: "n2")
     maker.machine.setWallClock(unixMilliseconds: (Bench.epoch + 36_000) * 1_000, at: maker.now)
     #expect(maker.wake(token).1 != nil)
@@ -158,13 +158,13 @@ import Testing
       bench.send(.hello(Hello(.auth(text), device: .init(id: "d1"))), on: id, id: number(1))
       #expect(bench.closed(id) == .authFailed, "and neither is a login")
     }
-    // a node that is alone knows none of them
+    // a node without a cluster accepts none of them
     var single = Bench(wakes: Bench.wakes)
     #expect(single.resumeCode(client, lastSeq: 0) == .authFailed)
     #expect(single.wakeCode(bench.wakeToken()) == .authFailed)
   }
 
-  @Test func `an incarnation or a key that is none makes no cluster`() {
+  @Test func `an invalid incarnation or key makes no cluster`() {
     for (incarnation, key) in [("n1", Bench.clusterKey), ("n1.x", Bench.clusterKey), ("n1.1", []), ("", Bench.clusterKey)] {
       #expect(SessionCluster(incarnation: incarnation, url: "wss://n1.example/v1/connect", key: key) == nil)
     }
@@ -175,7 +175,7 @@ import Testing
 
   // MARK: call.wake and replace
 
-  @Test func `call wake goes un-numbered to a connected client that knows nodes, and to nobody else`() throws {
+  @Test func `call wake goes un-numbered to a connected client that knows nodes, and to no other client`() throws {
     let wake = ServerMessage.callWake(CallWake(call: callA, exp: 1, gw: "wss://n2.example/v1/connect", wake: "w"))
     var bench = Bench(node: "n1")
     let client = try bench.login()
@@ -228,7 +228,7 @@ import Testing
     #expect(failure.retryMs == 0 && failure.fatal == true && code == .tryAgainLater)
   }
 
-  @Test func `alone, an overload and a drain say what they always said`() throws {
+  @Test func `without a cluster, an overload and a drain are reported as ever`() throws {
     var bench = Bench()
     let client = try bench.login()
     bench.perform(.nodes([second]))
@@ -264,7 +264,7 @@ import Testing
     #expect(byes.count == 400 && byes.allSatisfy { $0.code == 1_012 && $0.afterMs == 0 })
     #expect(Set(byes.map(\.url)) == [second.url, third.url])
     #expect(byes.filter { $0.url == second.url }.count == 200)
-    // its own device comes back to its call; another does not
+    // the session's own device resumes for its call; another one cannot
     #expect(bench.closed(busy.connection) == nil)
     let again = try bench.login(live: [callA])
     let id = bench.open()
@@ -289,7 +289,7 @@ import Testing
     #expect(bench.frames(clients[0].connection).last?.body == .message(.bye(Bye(code: 1_012, afterMs: 0))), "nobody to name")
   }
 
-  @Test func `while draining a wake of a call here is taken, one of a dead node's is sent on`() throws {
+  @Test func `while draining a wake of a call here is accepted, one of a dead node's is redirected`() throws {
     var bench = Bench(node: "n1")
     bench.perform(.nodes([third]))
     bench.perform(.drain)
@@ -352,7 +352,7 @@ import Testing
     #expect(bench.takeEvents() == [.httpReject(HTTPRequestID(1), device, CallReject(), call: callA)])
   }
 
-  @Test func `of more nodes than the limit the rest is not looked at`() throws {
+  @Test func `nodes beyond the limit are ignored`() throws {
     var bench = Bench(node: "n1", sessions: 0)
     let many = (1...Limits.nodes).map { SessionNode("m\($0).1", url: "", sessions: 1) }
     bench.perform(.nodes(many + [second]))

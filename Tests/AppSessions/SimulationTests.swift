@@ -3,7 +3,7 @@ import AppSessions
 import Bytes
 import Testing
 
-/// A client that keeps to docs/reference/protocol.md, over sockets that break at any moment and lose what is under way.
+/// A client that follows docs/reference/protocol.md, over sockets that break at any moment and lose data on the way.
 private struct HonestClient {
   var socket: ConnectionID?
   var session: Client?
@@ -14,7 +14,7 @@ private struct HonestClient {
   /// Requests without an answer, oldest first.
   var open: [Identifier] = []
   var answered: [Identifier: Int] = [:]
-  /// What arrived of the gateway's numbered messages, over all sessions.
+  /// The gateway's numbered messages that arrived, over all sessions.
   var received: [Int64] = []
 
   mutating func request(_ id: Identifier) {
@@ -27,7 +27,7 @@ private struct HonestClient {
     nextSeq += 1
   }
 
-  /// Takes what arrived; false if the gateway closed the socket.
+  /// Handles the frames that arrived.
   mutating func take(_ frames: [ServerFrame]) {
     for frame in frames {
       if let ack = frame.ack { outbox.removeAll { ($0.seq ?? 0) <= ack } }
@@ -68,7 +68,7 @@ private struct HonestClient {
         }
         client.outbox.removeAll { ($0.seq ?? 0) < welcome.replayFrom }
         client.socket = id
-        // What was sent before is sent again unchanged, then requests without an answer under a new number.
+        // Sent messages are repeated unchanged, then requests without an answer under a new number.
         let replayed = Set(client.outbox.compactMap(\.id))
         for id in client.open where !replayed.contains(id) { client.enqueue(id) }
         client.take(frames)
@@ -104,7 +104,7 @@ private struct HonestClient {
       bench.pass(.milliseconds(Int64(random.next() % 300)))
       if let socket = client.socket {
         if chance(10) {
-          // The socket breaks: of what is under way a part arrives.
+          // The socket breaks: a part of the data on the way arrives.
           let frames = bench.frames(socket)
           client.take(Array(frames.prefix(Int(random.next() % UInt64(frames.count + 1)))))
           bench.give(.closed(socket, nil))
@@ -115,7 +115,7 @@ private struct HonestClient {
         }
       }
     }
-    // Calm weather: everything still open comes to its end.
+    // Then nothing breaks: every open request is answered.
     if client.socket == nil { try connect(&bench, &client) }
     guard let socket = client.socket else { return }
     for _ in 0..<3 {

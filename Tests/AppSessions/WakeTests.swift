@@ -4,9 +4,9 @@ import Bytes
 import JSONWebToken
 import Testing
 
-/// Wake tokens: what they permit, for which user, how long, and what they do not.
+/// Wake tokens: what they permit, for which user and how long, and what they do not permit.
 @Suite struct WakeTests {
-  /// Ring window and 30 s from the bench's start.
+  /// Ring window plus 30 s after the bench's start.
   private static let deadline = Instant.zero + .seconds(76)
   private static let past = Instant.zero + .seconds(1)
   private let device = DeviceKey(user: "alice", device: "d1")
@@ -52,7 +52,7 @@ import Testing
     #expect(info.onlyCall == nil && info.accounts == ["default"])
     bench.send(.callRinging(CallRinging()), on: id, seq: 5, call: callB)
     #expect(bench.takeEvents().count == 1)
-    // a second refresh is one of a login
+    // a second refresh is a login's
     bench.send(.authRefresh(AuthRefresh(auth: Bench.token())), on: id, id: number(8))
     #expect(bench.takeEvents() == [])
   }
@@ -88,7 +88,7 @@ import Testing
       #expect(error(&bench, id) == .auth, "\(name)")
       #expect(bench.events == [], "\(name)")
     }
-    // and no wake token is a login
+    // and a wake token is not a login
     var bench = Bench(wakes: Bench.wakes)
     let id = bench.open()
     bench.send(.hello(Hello(.auth(good), device: .init(id: "d1"))), on: id, id: number(1))
@@ -107,7 +107,7 @@ import Testing
     _ = bench.takeEvents()
     #expect(bench.wake(token()).1 != nil)
     _ = bench.takeEvents()
-    // the same token text cannot be another device's
+    // another device cannot use the same token
     #expect(bench.wake(token(), "d2").1 == nil)
     bench.perform(.wakesOver(callA))
     _ = bench.takeEvents()
@@ -141,7 +141,7 @@ import Testing
     #expect(bench.closed(client.connection) == .replaced)
   }
 
-  @Test func `without a call the session ends by itself, with one it stays as long as the call`() throws {
+  @Test func `without a call the session ends by itself, with one it lasts as long as the call`() throws {
     for isLive in [false, true] {
       var bench = Bench(wakes: Bench.wakes)
       let (id, session) = bench.wake(token())
@@ -157,7 +157,7 @@ import Testing
     }
   }
 
-  @Test func `the 4001 after its call has no err, so that it is no refusal: at once when its time is over, else at its end`()
+  @Test func `the 4001 after its call has no err, since it is not a refusal: at once when its time is over, else at its end`()
     throws
   {
     for lasts in [20, 300] {
@@ -177,7 +177,7 @@ import Testing
       #expect(bench.closed(id) == (lasts == 20 ? nil : .authFailed))
       let frames = bench.frames(id)
       #expect(frames.map(\.body) == [.message(.callEnded(CallOver(.remoteHangup)))], "its terminal message comes before")
-      // the token's first-use time is 75 s from here
+      // the token's first-use time ends 75 s from here
       if lasts == 20 { pass(54) }
       #expect(bench.closed(id) == (lasts == 20 ? nil : .authFailed))
       pass(2)
@@ -187,7 +187,7 @@ import Testing
     }
   }
 
-  @Test func `while draining a woken device still comes to its call, and leaves with it`() throws {
+  @Test func `while draining a woken device still gets its call, and is disconnected after it`() throws {
     var bench = Bench(wakes: Bench.wakes)
     bench.perform(.drain)
     let (id, session) = bench.wake(token())
@@ -242,7 +242,7 @@ import Testing
     }
   }
 
-  @Test func `a reject over HTTP without the right to it, or without sense, is refused`() throws {
+  @Test func `a reject over HTTP without the right to it, or with invalid contents, is refused`() throws {
     let cases: [(String?, String, Int)] = [
       (nil, "", 401), ("", "{}", 401), ("wake", "{}", 401), (token(callB), "{}", 401), (token(until: Self.past), "{}", 401),
       (Bench.token(lives: -60), "{}", 401), (token(callA, "mallory"), "{}", 401), (token(), "[]", 400), (token(), "{", 400),
