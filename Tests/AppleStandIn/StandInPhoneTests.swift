@@ -4,7 +4,7 @@ import Testing
 
 @testable import AppleStandIn
 
-/// An app's real delegates before a phone in the same process, on virtual time.
+/// An app's real delegates with a phone in the same process, on virtual time.
 @Suite struct StandInPhoneTests {
   private static let call = "11111111-1111-4111-8111-111111111111"
   private static let push = #"{"call":"\#(call)","from":"+15550001"}"#
@@ -22,7 +22,7 @@ import Testing
     let phone = phone()
     phone.push(Self.push)
     let ended = try #require(phone.process)
-    phone.access.withLock { phone.process = nil }  // `kill` and `send` meet on two threads
+    phone.access.withLock { phone.process = nil }  // `kill` and `send` run on two threads at once
     ended.send(.violation(.cfg1, "of a process that is gone"))
     #expect(phone.violations == [] && ended.ignoredCalls == 1)
   }
@@ -112,7 +112,7 @@ import Testing
     phone.advance(.seconds(1))
     #expect(phone.violations.first == "CFG-2: a call is reported before the provider has a delegate")
     #expect(phone.violations.last == "R19: the provider has no delegate for the action")
-    // a delegate without a strong reference is released
+    // a delegate without a strong reference is released at once
     final class Other: NSObject, CXProviderDelegate { func providerDidReset(_ provider: CXProvider) {} }
     try #require(notes.app).provider.setDelegate(Other(), queue: nil)
     phone.tap(.answer)
@@ -258,7 +258,7 @@ import Testing
 @Suite struct StandInLaunchTests {
   private final class Starts: Sendable { let count = Atomic<Int>(0) }
 
-  /// The thread that hands over the push, and the one of the phone's timers, both see that a launch is due.
+  /// The thread that delivers the push and the one of the phone's timers both find a launch due.
   @Test func `a push starts a killed app once, whichever thread sees it first`() {
     for _ in 0..<2_000 {
       let starts = Starts()
