@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Where Apple-only code is, and that it is nowhere else: what no test can run must stay thin.
+/// Apple-only code is in the listed files and nowhere else: code that no test can run must stay short.
 @Suite struct AppleFilesTests {
   private static let sources = SurfaceBuild.root + "/Sources/"
   private static let apple = [
@@ -12,7 +12,7 @@ import Testing
     "Client/TrunklineClient/Apple/\($0).swift"
   }
   private static let imports = ["Client/TrunklineCallKit/Imports.swift"]
-  /// Imports only: an extension links nothing of TrunklineCallKit.
+  /// Imports only: an extension does not link TrunklineCallKit.
   private static let directory = "Client/CallDirectory/Imports.swift"
 
   private static func text(_ file: String) throws -> String { try String(contentsOfFile: sources + file, encoding: .utf8) }
@@ -30,14 +30,14 @@ import Testing
     }
   }
 
-  // Made once: a literal in a function is compiled anew at each call. Never changed, and used by one thread at a time.
+  // Made once, since a literal in a function is compiled again at each call. Never changed, and used by one thread at a time.
   nonisolated(unsafe) private static let comment = /(^|[^:])\/\/.*/
   nonisolated(unsafe) private static let conditions =
     /(os\(iOS\)|targetEnvironment\(|canImport\((CallKit|PushKit|UIKit|AVFAudio|AVFoundation|Network|Security|Intents|os)\))/
   nonisolated(unsafe) private static let frameworks =
     /^ *(?:@_exported )?(?:public )?import (CallKit|PushKit|UIKit|AVFAudio|AVFoundation|AudioToolbox|Network|Security|Intents|os)$/
 
-  /// What only an Apple-only file may say.
+  /// The first expression of a line that only an Apple-only file may contain.
   static func offence(_ line: String) -> String? {
     let code = line.replacing(comment, with: "")
     if let match = code.firstMatch(of: conditions) { return String(match.output.1) }
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `CFG-7: one function asks for the simulator, and its phone says that pushes do not come`() throws {
+  @Test func `CFG-7: one function asks for the simulator, and its phone reports that pushes do not arrive`() throws {
     #expect(try Self.text("Client/TrunklineClient/Apple/AppLife.swift").contains("#if targetEnvironment(simulator)"))
     let phone = try Self.text("Client/TrunklineCallKit/Phone+CallKit.swift")
     #expect(phone.contains("Application.isSimulator") && phone.contains("NoCallSystem(saysUnsupported: true)"))

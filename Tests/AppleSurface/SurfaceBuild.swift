@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What iOS compiles, compiled on Linux against the surfaces: the whole modules of the SDK with their Apple-only files, and the sample app.
-/// The modules below them, which have no such files, are those of the suite.
+/// Compiles for Linux, against the surfaces, what iOS compiles: the whole modules of the SDK with their Apple-only files, and the
+/// sample app. The modules below them, which have no such files, are the suite's.
 final class SurfaceBuild: Sendable {
   struct Outcome: Sendable {
     var status: Int32
@@ -13,15 +13,15 @@ final class SurfaceBuild: Sendable {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().path
   static let surfaces = root + "/Tests/AppleSurface/Surfaces"
-  /// Where the suite's own modules are.
+  /// The folder of the suite's own modules.
   private static let products = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     .deletingLastPathComponent()
     .path
-  /// In an order in which each finds what it imports.
+  /// Ordered so that each module comes after its imports.
   static let surfaceModules = [
     "AVFAudio", "CallKit", "PushKit", "Intents", "Security", "Network", "UserNotifications", "UIKit", "os",
   ]
-  /// Modules of the SDK that have Apple-only files, and where.
+  /// Modules of the SDK that have Apple-only files, with their folders.
   static let modules = [
     ("TrunklineClient", "Sources/Client/TrunklineClient"), ("TrunklineCallKit", "Sources/Client/TrunklineCallKit"),
     ("CallDirectory", "Sources/Client/CallDirectory"),
@@ -41,7 +41,7 @@ final class SurfaceBuild: Sendable {
     leftBehind = folder
     atexit { try? FileManager.default.removeItem(atPath: SurfaceBuild.leftBehind) }
   }
-  // Written once, before `atexit` is told of it.
+  // Written once, before `atexit` registers its reader.
   nonisolated(unsafe) private static var leftBehind = ""
 
   private init() throws {
@@ -49,7 +49,7 @@ final class SurfaceBuild: Sendable {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     Self.removeAtExit(folder)
     for name in Self.surfaceModules { try build(name, Self.files("Tests/AppleSurface/Surfaces/" + name)) }
-    // Foundation has URLSession in a module of its own on Linux
+    // On Linux URLSession is in a separate module of Foundation
     let exports = folder + "/Exports.swift"
     try "@_exported import FoundationNetworking\n".write(toFile: exports, atomically: true, encoding: .utf8)
     for (name, path) in Self.modules { try build(name, Self.files(path) + (name == "TrunklineClient" ? [exports] : [])) }
@@ -64,9 +64,9 @@ final class SurfaceBuild: Sendable {
     return files
   }
 
-  /// Type-checks a module, and leaves it and its object file for those that import it.
+  /// Type-checks a module, and keeps it and its object file for the modules that import it.
   func build(_ name: String, _ files: [String]) throws {
-    // a program of the suite has a main of its own
+    // a program of the suite has its own main
     let main = ["-Xfrontend", "-entry-point-function-name", "-Xfrontend", name + "_main"]
     let made = try compile(
       name, files, to: main + ["-emit-module-path", "\(folder)/\(name).swiftmodule", "-c", "-o", "\(folder)/\(name).o"])
@@ -91,7 +91,7 @@ final class SurfaceBuild: Sendable {
       + folders.flatMap { ["-I", $0] }
   }
 
-  /// Runs a program of `Programs` over the surfaces; what it printed.
+  /// Runs a program of `Programs` over the surfaces; returns its output.
   func run(_ program: String, with modules: [String]) throws -> Outcome {
     let binary = "\(folder)/\(program)"
     let units = ["AudioToolbox", "Mallocs"].map { (Self.surfaces + "/AudioToolbox/\($0).c", "\(folder)/\($0).o") }
@@ -113,7 +113,7 @@ final class SurfaceBuild: Sendable {
       options(program) + Self.files("Tests/AppleSurface/Programs/" + program) + ours.map { "\(folder)/\($0).o" } + objects
         + units.map(\.1) + ["-o", binary, "-lssl", "-lcrypto", "-lopus"], ["TMPDIR": folder])
     if linked.status != 0 { throw Failure(description: "\(program):\n\(linked.text)") }
-    // nothing that a program keeps is kept
+    // files of the program stay in the temporary folder
     return try Self.run(binary, [], ["HOME": folder, "XDG_DATA_HOME": folder])
   }
 

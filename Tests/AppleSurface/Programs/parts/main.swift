@@ -6,10 +6,10 @@ import Network
 import Security
 import TrunklineClient
 
-// The SDK's Apple-only parts, run over the surfaces. Each line is what a test expects.
+// Runs the SDK's Apple-only parts over the surfaces. A test expects each of the printed lines.
 func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
 
-/// Frames of a ramp through both rings.
+/// Passes frames of a ramp through both rings.
 func pass(_ handle: AudioHandle, frames: Int) -> (captured: Bool, played: Int) {
   let microphone = surface_unit_microphone()
   for index in 0..<frames { microphone[index] = Int16(index + 1) }
@@ -27,7 +27,7 @@ func pass(_ handle: AudioHandle, frames: Int) -> (captured: Bool, played: Int) {
   return (isRead && isRamp, isPlayed && isSilent && loudspeaker[frames] == 0x5555 ? ready.count : -1)
 }
 
-/// One connection's request, answered with 204: the lines that it has, but for those that curl and Foundation add.
+/// Reads one connection's request and answers 204: its lines, without those that curl and Foundation add.
 final class Listener: Sendable {
   private let socket: Int32
   let port: UInt16
@@ -105,7 +105,7 @@ func run() {
   func after(_ event: () -> Void) -> String {
     let made = surface_unit_made()
     event()
-    owner.stop()  // behind what the notification has put on the unit's queue
+    owner.stop()  // after the work that the notification put on the unit's queue
     defer { _ = owner.start() }
     return surface_unit_made() > made ? "anew" : "left alone"
   }
@@ -237,7 +237,7 @@ func run() {
   guard let listener = Listener() else { return say("no port") }
   sockets.post("http://127.0.0.1:\(listener.port)/v1/calls/x/reject", bearer: "wake", body: Array(#"{"reason":"declined"}"#.utf8))
   for line in listener.request() { say("posted \(line)") }
-  // there is no listener any longer: Foundation on Linux has no WebSockets, an iPhone no connection; both end the task
+  // there is no longer a listener: Foundation on Linux has no WebSockets, an iPhone gets no connection; both end the task
   let ends = DispatchSemaphore(value: 0)
   let socket = sockets.open("ws://127.0.0.1:\(listener.port)/v1/connect") { event in
     if case .closed(let code, let why) = event { say("socket closed \(code), \(why == nil ? "without" : "with") a reason") }
@@ -248,7 +248,7 @@ func run() {
   say("done")
 }
 
-// the stand-in waits for the main queue: this must not be it
+// the stand-in waits for the main queue: this must run on another one
 DispatchQueue.global().async {
   run()
   exit(0)

@@ -1,4 +1,4 @@
-// What the SDK uses of Network.
+// The part of Network that the SDK uses.
 public import Dispatch
 public import Foundation
 public import Security
@@ -162,13 +162,13 @@ public final class NWConnection: @unchecked Sendable {
   nonisolated(unsafe) public private(set) static var last: NWConnection?
   public let text: String
   public private(set) var queue: DispatchQueue?
-  /// What the messages of a WebSocket were.
+  /// Metadata of the WebSocket messages that were sent.
   public private(set) var frames: [NWProtocolWebSocket.Metadata] = []
   public private(set) var cancels = 0
   public private(set) var sends: [(bytes: [UInt8], done: @Sendable (NWError?) -> Void)] = []
   private var receiver: Receiver?
   public func tell(_ state: State) { stateUpdateHandler?(state) }
-  /// False: no more was requested.
+  /// False: no receive was pending.
   public func give(_ bytes: [UInt8]?, isLast: Bool = false, _ metadata: NWProtocolMetadata? = nil) -> Bool {
     guard let receiver else { return false }
     self.receiver = nil
