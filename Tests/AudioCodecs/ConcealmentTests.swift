@@ -24,7 +24,7 @@ final class Concealment {
     for frame in 0..<10 { #expect(concealment.receive(voice(160, from: frame * 160)) == voice(160, from: frame * 160)) }
   }
 
-  /// Signal to error of made-up audio against what was lost, in dB.
+  /// Ratio of signal to error of concealed audio, compared with the lost audio, in dB.
   func fidelity(_ made: [Int16], _ lost: [Int16]) -> Double {
     let error = zip(made, lost).map { Int16(clamping: Int($0) - Int($1)) }
     return level(lost) - level(error)
@@ -48,7 +48,7 @@ final class Concealment {
     #expect(steps.max() ?? 0 < 2400)
   }
 
-  /// Sine by a parabola pair: enough for a test, without the C library.
+  /// A sine by two parabolas: exact enough for a test, without the C library.
   func sin8(_ turns: Double) -> Double {
     let phase = turns - turns.rounded(.down)
     return phase < 0.5 ? 16 * phase * (0.5 - phase) : -16 * (phase - 0.5) * (1 - phase)
@@ -61,9 +61,9 @@ final class Concealment {
     #expect(level(made[0]) > level(voice(160, from: 1600, pauses: false)) - 4)
     #expect(level(made[2]) < level(made[0]) - 3)
     #expect(level(made[3]) < level(made[0]) - 6)
-    // A voice that never paused tells nothing of the background: −50 dBov at most.
+    // A voice without pauses does not show the background: −50 dBov at most.
     #expect(made[6...].allSatisfy { level($0) < -49 && level($0) > -53 })
-    // And the voice comes back.
+    // The voice is audible again.
     #expect(level(concealment.receive(voice(160, from: 3200, pauses: false))) > -40)
   }
 
@@ -80,7 +80,7 @@ final class Concealment {
     }
   }
 
-  /// A voice whose pitch and strength change, 20 ms from `frame` on.
+  /// 20 ms of a voice whose pitch and strength change, from `frame` on.
   private func glide(_ frame: Int, rises: Bool = false) -> [Int16] {
     (frame * 160..<frame * 160 + 160).map { index in
       let turns = Double(index) / 60 + Double(index) * Double(index) / 400_000
@@ -90,7 +90,7 @@ final class Concealment {
   }
 
   @Test(arguments: [false, true])
-  func `a loss is nearer to what was lost when what comes behind it is there`(_ rises: Bool) {
+  func `a concealed loss is nearer to the lost audio if its successor is known`(_ rises: Bool) {
     let (blind, led) = (Concealment(), Concealment())
     for frame in 0..<12 {
       _ = blind.receive(glide(frame, rises: rises))
@@ -100,21 +100,21 @@ final class Concealment {
     let alone = fidelity(blind.conceal(160), lost)
     let both = fidelity(led.conceal(160, before: glide(13, rises: rises)), lost)
     #expect(both > alone + 3, "\(both) \(alone)")
-    // What it was led into is heard as it came, and joins without a step.
+    // The packet that the concealment was joined to is played unchanged, and without a step.
     #expect(led.receive(glide(13, rises: rises)) == glide(13, rises: rises))
     #expect(blind.receive(glide(13, rises: rises)) != glide(13, rises: rises))
   }
 
-  @Test func `audio that was not led into is faded over into, though the end of the loss was known`() {
+  @Test func `audio that the concealment was not joined to is faded in, although the end of the loss was known`() {
     let concealment = Concealment()
     for frame in 0..<12 { _ = concealment.receive(glide(frame)) }
     _ = concealment.conceal(160, before: glide(13))
-    // The lost packet was only overtaken.
+    // The lost packet was only reordered.
     #expect(concealment.receive(glide(12)) != glide(12))
     #expect(concealment.receive(glide(13)) == glide(13))
   }
 
-  @Test func `the beginning of a word behind a pause is not spread over the pause`() {
+  @Test func `the beginning of a word after a pause is not spread over the pause`() {
     let concealment = Concealment()
     for _ in 0..<12 { _ = concealment.receive([Int16](repeating: 0, count: 160)) }
     let made = concealment.conceal(160, before: glide(13))

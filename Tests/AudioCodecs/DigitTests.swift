@@ -4,7 +4,7 @@ import RTP
 import Testing
 
 @Suite struct DigitTests {
-  /// Runs a sender to its end and returns each tick's packet.
+  /// Runs a sender for `ticks` ticks and returns each tick's packet.
   func play(_ digits: String, duration: Int, gap: Int, clockRateHz: UInt32 = 8000, ticks: Int) -> [DigitPacket?] {
     var sender = DigitSender(clockRateHz: clockRateHz)
     for digit in digits.utf8 { #expect(enqueue(&sender, digit, duration, gap)) }
@@ -22,7 +22,7 @@ import Testing
     #expect(sent.map(\.event.duration) == [160, 320, 480, 640, 800, 800, 800, 800])
     #expect(sent.map(\.event.isEnd) == [false, false, false, false, false, true, true, true])
     #expect(sent.allSatisfy { $0.event.event == 5 })
-    // The tick's own timestamp less the lag is the same for all.
+    // The tick's own timestamp minus the lag is the same for all.
     #expect(Set(sent.enumerated().map { $0.offset * 160 - $0.element.timestampLag }) == [0])
   }
 
@@ -43,7 +43,7 @@ import Testing
     #expect(!sender.isIdle)
   }
 
-  /// Feeds a sender's packets through a network to a receiver.
+  /// Passes a sender's packets through a network to a receiver.
   func hear(_ packets: [DigitPacket?], deliver: (Int) -> Int) -> [ReceivedDigit] {
     var receiver = DigitReceiver(clockRateHz: 8000)
     var heard: [ReceivedDigit] = []
@@ -60,27 +60,27 @@ import Testing
     return heard
   }
 
-  @Test func `what is sent is heard once each, with its duration`() {
+  @Test func `each sent digit is received once, with its duration`() {
     let heard = hear(play("0*D99", duration: 120, gap: 60, ticks: 80)) { _ in 1 }
     #expect(String(decoding: heard.map(\.digit), as: UTF8.self) == "0*D99")
     #expect(heard.allSatisfy { $0.durationMilliseconds == 120 })
   }
 
-  @Test func `duplicates tell nothing twice`() {
+  @Test func `duplicates report no digit twice`() {
     #expect(hear(play("12", duration: 100, gap: 60, ticks: 60)) { _ in 3 }.count == 2)
   }
 
   @Test func `lost firsts and ends lose no digit`() {
     let packets = play("77", duration: 100, gap: 400, ticks: 80)
-    // All ends of the first digit lost: told by the silence.
+    // All ends of the first digit are lost: the silence ends it.
     let first = hear(packets) { tick in packets[tick]?.event.isEnd == true && tick < 10 ? 0 : 1 }
     #expect(first.map(\.digit) == [UInt8(ascii: "7"), UInt8(ascii: "7")])
-    // All but one end lost.
+    // All but one end are lost.
     let second = hear(packets) { tick in tick == 7 || tick >= 20 ? 1 : 0 }
     #expect(second.map(\.durationMilliseconds) == [100, 100])
   }
 
-  @Test func `random events and times never trap and never tell without an event`() {
+  @Test func `random events and times never trap and report no digit without an event`() {
     var receiver = DigitReceiver(clockRateHz: 0)
     var random = SplitMix64(seed: 11)
     var told = 0
