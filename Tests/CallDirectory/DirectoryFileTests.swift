@@ -2,7 +2,7 @@ import CallDirectory
 import Foundation
 import Testing
 
-/// The file: what is written, and what is refused.
+/// The directory file: which bytes are written, and which files are refused.
 @Suite struct DirectoryFileTests {
   private func error(_ body: () throws(DirectoryError) -> Void) -> DirectoryError? {
     do throws(DirectoryError) {
@@ -31,7 +31,7 @@ import Testing
     return craft
   }
 
-  @Test func `a file made by the format's table is loaded as it says`() throws {
+  @Test func `a file made by the format's table is loaded as the table states`() throws {
     let rig = try Rig()
     try rig.put(Self.whole.bytes(), rig.current())
     #expect(try rig.store.verify(rig.name) == 7 && rig.store.version == 7)
@@ -68,7 +68,7 @@ import Testing
     #expect(try rig.bytes(rig.current()).count == 64 && rig.reload() == nil)
   }
 
-  @Test func `a file that is not there, is no file, or of another kind or format is refused by name`() throws {
+  @Test func `a missing file, a folder, and a file of another kind or format are refused by name`() throws {
     let rig = try Rig()
     #expect(error { () throws(DirectoryError) in try rig.store.verify(rig.name) } == .missing("example.app.directory1.current"))
     try FileManager.default.createDirectory(atPath: rig.current(), withIntermediateDirectories: true)

@@ -3,9 +3,9 @@ import CallDirectory
 import Foundation
 import Testing
 
-/// DIR-1, DIR-2: what iOS hears of a file, and what is remembered of it.
+/// DIR-1, DIR-2: the entries that iOS gets from a file, and the record that is kept of them.
 @Suite struct LoaderTests {
-  /// A context that notes what it is told, and answers as the test says.
+  /// A context that records its calls, and answers as the test requires.
   private final class Context: CXCallDirectoryExtensionContext {
     var lines: [String] = []
     var incremental = false
@@ -34,7 +34,7 @@ import Testing
       cancelled = error as NSError
     }
   }
-  /// What one request hears; `expired` nil: iOS never answers. - Returns: lines without those that are always there.
+  /// The calls that one request makes; `expired` nil: iOS never answers. - Returns: lines without those that every request has.
   private func said(_ rig: Rig, incremental: Bool, expired: Bool? = false) -> (lines: [String], outcomes: Rig.Log) {
     let (context, log) = (Context(), Rig.Log())
     context.incremental = incremental
@@ -47,7 +47,7 @@ import Testing
   private let first: [DirectoryEntry] = [.labelled(1, "a"), .labelled(2, "b"), .labelled(3, "c"), .blocked(5), .blocked(4)]
   private let second: [DirectoryEntry] = [.labelled(2, "b"), .labelled(3, "C"), .labelled(9, "i"), .blocked(5), .blocked(6)]
 
-  @Test func `DIR-2: a full request hears every entry ascending and no removal, also with a base`() throws {
+  @Test func `DIR-2: a full request gets every entry ascending and no removal, also with a base`() throws {
     let rig = try Rig()
     try rig.store.replace(with: first)
     for _ in 1...2 {
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func `DIR-2: an incremental request hears the difference to what iOS took, removals first; a new label is both`() throws {
+  @Test func `DIR-2: an incremental request gets the difference from the base, removals first; a new label is both`() throws {
     let rig = try Rig()
     try rig.store.replace(with: first)
     _ = said(rig, incremental: false)
@@ -68,12 +68,12 @@ import Testing
     #expect(said(rig, incremental: true).lines == ["complete"], "nothing is new")
   }
 
-  @Test func `DIR-2: an incremental request without a base, or with a damaged one, removes all and hears every entry`() throws {
+  @Test func `DIR-2: an incremental request without a base, or with a damaged one, removes all and gets every entry`() throws {
     let all = ["unblock all", "forget all", "block 5", "block 6", "label 2 b", "label 3 C", "label 9 i", "complete"]
     let damages: [(String, ([UInt8]) -> [UInt8]?)] = [
       ("none", { _ in nil }), ("cut", { Array($0.dropLast()) }), ("empty", { _ in [] }),
       ("changed", { Array($0.dropLast()) + [0x55] }),
-      // right checksums around a doubled number
+      // a valid checksum over a file with a repeated number
       ("crafted", { bytes in FileCraft.sealed(bytes.map { $0 == 1 ? 0 : $0 }) }),
     ]
     for (name, damage) in damages {
@@ -108,7 +108,7 @@ import Testing
     }
   }
 
-  @Test func `a request that iOS fails is no base, in whatever order its callbacks come, and the next load repairs`() throws {
+  @Test func `a request that iOS fails is not a base, in whatever order its callbacks come, and the next load repairs`() throws {
     for order in CallDirectoryRules.AfterFailure.allCases {
       for code in [2, 3, 4, 5, 8, 11, 102] {
         let rig = try Rig { $0.afterFailure = order }
@@ -166,7 +166,7 @@ import Testing
     #expect(said(rig, incremental: true).lines.first == "unblock all")
   }
 
-  @Test func `with a base, a file whose fault is between its entries is seen before iOS hears anything, and the base stays`()
+  @Test func `with a base, a file whose fault is between its entries is seen before iOS gets an entry, and the base stays`()
     throws
   {
     let rig = try Rig()
@@ -178,7 +178,7 @@ import Testing
     #expect(said(rig, incremental: true).lines == ["block 7", "complete"])
   }
 
-  @Test func `an identifier that is no file's name and a missing app group cancel with what to do`() throws {
+  @Test func `an identifier that cannot be a file name and a missing app group cancel with what to do`() throws {
     let (context, log) = (Context(), Rig.Log())
     CallDirectoryLoader(folder: DirectoryFolder(path: "/tmp"), identifier: "../etc/passwd") { log.add($0) }.load(into: context)
     #expect(context.lines.last == "cancel" && log.lastFailure?.nextStep == .correctProject)

@@ -3,9 +3,9 @@ import CallDirectory
 import Foundation
 import Synchronization
 
-/// A telephone with the extensions of one app: their folder, the app's store, and iOS by the stand-in.
+/// A telephone with one app's extensions: their folder, the app's store, and iOS as its stand-in.
 final class Rig {
-  /// What a loader or the app was told, in order.
+  /// The outcomes that a loader or the app got, in order.
   final class Log: Sendable {
     private let all = Mutex<[CallDirectoryLoader.Outcome]>([])
     func add(_ outcome: CallDirectoryLoader.Outcome) { all.withLock { $0.append(outcome) } }
@@ -16,7 +16,7 @@ final class Rig {
       return failure
     }
   }
-  /// An extension as an app's author writes it.
+  /// An extension as an app's author would write it.
   final class Directory: TrunklineCallDirectoryProvider {
     let path: String
     let name: String
@@ -49,7 +49,7 @@ final class Rig {
   }
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// - Returns: what the app is told; -1 if it is told nothing.
+  /// - Returns: the code that the app gets; -1 if it gets no callback.
   @discardableResult
   func reload(_ name: String? = nil) -> Int? {
     let code = Mutex<Int?>(-1)
@@ -64,14 +64,14 @@ final class Rig {
   func current(_ name: String? = nil) -> String { "\(path)/\(name ?? self.name).current" }
   func loaded(_ name: String? = nil) -> String { "\(path)/\(name ?? self.name).loaded" }
   func bytes(_ file: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: file))) }
-  /// Over the file itself: a new file of the same name, as the store does it.
+  /// Replaces the file by a new one of the same name, as the store does.
   func put(_ bytes: [UInt8], _ file: String) throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     try Data(bytes).write(to: URL(fileURLWithPath: file), options: .atomic)
   }
 }
 
-/// What the directory should hold, by the rules in words: for each list the last word on a number.
+/// The expected directory, by the rules in words: for each list the last change of a number applies.
 struct Model {
   var labels: [Int64: String] = [:]
   var blocked: Set<Int64> = []
@@ -86,7 +86,7 @@ struct Model {
     case .identification: labels[removal.number.value] = nil
     }
   }
-  /// Numbers whose labels or blocks on the telephone differ, and whether it holds more than these.
+  /// Numbers whose labels or blocks on the telephone differ, and a negative one if its number of entries does.
   func differences(_ rig: Rig) -> [Int64] {
     rig.manager.change { [self] system in
       let numbers = Set(labels.keys).union(blocked)
@@ -98,7 +98,7 @@ struct Model {
   }
 }
 
-/// A number of the range by its index.
+/// The number with this index in the range.
 func phone(_ index: Int) -> PhoneNumber {
   PhoneNumber(15_550_000_000 + Int64(index)) ?? phone(abs(index % 1_000_000))
 }
