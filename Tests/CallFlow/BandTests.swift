@@ -10,12 +10,12 @@ import Testing
 private let phone = Surroundings.phone
 private let call = Identifier(high: 5, low: 5)
 
-/// What apps and media threads are told of the band that a call can carry, and what its record says (docs/reference/protocol.md).
+/// Which band apps and media threads are given for a call, and which one its record states (docs/reference/protocol.md).
 @Suite struct BandTests {
   private static let narrow = "maxplaybackrate=8000;maxaveragebitrate=28000;sprop-maxcapturerate=8000;"
   private static let wide = "maxaveragebitrate=40000;sprop-maxcapturerate=16000;"
 
-  /// What the description says of Opus between our own parameters; nil without Opus.
+  /// The description's Opus parameters beyond our own ones; nil without Opus.
   private func limits(_ sdp: String?) -> String? {
     let start = "a=fmtp:111 minptime=10;useinbandfec=1;"
     let line = sdp?.split(separator: "\r\n").first { $0.hasPrefix(start) }
@@ -86,7 +86,7 @@ private let call = Identifier(high: 5, low: 5)
     return success.sdp
   }
 
-  @Test func `a trunk that answers narrower is told to the app at its next restart, and media at once`() throws {
+  @Test func `if a trunk answers narrower, the app learns it at its next restart, and media at once`() throws {
     let world = world([.g722, .pcmu])
     #expect(limits(started(world)) == Self.wide)
     world.openOutgoingGate(call)

@@ -11,7 +11,7 @@ import Testing
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
 
-/// A call where there are other nodes: asked for before it rings, steered, woken through another node, claimed.
+/// A call in a cluster: its users are located before it rings; it is steered, woken through another node, claimed.
 @Suite struct ClusterTests {
   func world(pushes: Bool = true, _ configure: (inout Routing) -> Void = { _ in }) -> Surroundings {
     Surroundings { configuration, routing in
@@ -66,7 +66,7 @@ private let tablet = Surroundings.tablet
     #expect(world.records.isEmpty && world.machine.summaries.isEmpty)
   }
 
-  @Test func `a silent shared store, and nobody known here: an edge is to ask the next node, and it is no call`() throws {
+  @Test func `a silent shared store, and no device known here: an edge should try the next node, and no call is made`() throws {
     let world = world()
     world.invite(isFromEdge: true)
     let call = try located(world, isHeard: false)
@@ -104,7 +104,7 @@ private let tablet = Surroundings.tablet
     #expect(world.locates.first?.mayRedirect == false)
   }
 
-  @Test func `a caller who gives up while users are looked for has one record, and a late answer rings nobody`() throws {
+  @Test func `a caller who gives up while users are looked for has one record, and a late answer rings no device`() throws {
     let world = world()
     world.connect(phone)
     let leg = world.invite()
@@ -126,7 +126,7 @@ private let tablet = Surroundings.tablet
     #expect(world.trunkReceived == ["503"] && world.refusals.map(\.reason) == [reason] && world.records.isEmpty)
   }
 
-  @Test func `a call that finds no media is taken back`() throws {
+  @Test func `the claim of a call without a media port is released`() throws {
     let world = world()
     world.connect(phone)
     world.mediaRefusal = "no ports"
@@ -166,7 +166,7 @@ private let tablet = Surroundings.tablet
     #expect(world.pushes.count == 1 && world.wakes.count == 1)
   }
 
-  @Test func `one that cannot be pushed to is told five times, then the call ends`() throws {
+  @Test func `a device without a push target is woken five times, then the call ends`() throws {
     let world = world()
     world.invite()
     _ = try located(world, [remote(phone)])
@@ -186,14 +186,14 @@ private let tablet = Surroundings.tablet
     #expect(world.wakes.count == 1 && world.pushes.count == 1)
   }
 
-  @Test func `a client that knows one node hears of calls elsewhere by push alone`() throws {
+  @Test func `a client that knows one node gets calls of other nodes by push alone`() throws {
     let world = world()
     world.invite()
     _ = try located(world, [remote(phone, caps: [])])
     #expect(world.wakes.isEmpty && world.trunkReceived.first?.hasPrefix("480") == true)
   }
 
-  @Test func `what the shared store knows of a user's devices is pushed to; what it no longer has is not`() throws {
+  @Test func `devices that the shared store lists for a user are pushed to; those it no longer lists are not`() throws {
     let world = world()
     world.register([phone])
     let known = try #require(world.machine.devices[phone])
@@ -220,7 +220,7 @@ private let tablet = Surroundings.tablet
     #expect(world.wakes.count == 1, "somebody has the call")
   }
 
-  @Test func `somebody answers elsewhere-woken or not: each is told once`() throws {
+  @Test func `a device answers: the other one, woken at another node, gets the reason once`() throws {
     let world = world()
     world.connect(tablet)
     world.invite()
@@ -232,7 +232,7 @@ private let tablet = Surroundings.tablet
     #expect(world.welcomes[SessionID("late")]?.calls.isEmpty == true)
   }
 
-  @Test func `who has the call and lost its socket is led back through another node`() throws {
+  @Test func `a device that has the call and lost its socket is woken through another node`() throws {
     let world = world()
     world.connect(tablet)
     world.invite()
@@ -265,7 +265,7 @@ private let tablet = Surroundings.tablet
     #expect(world.wakes.count == 1, "a session for the call is no login that another one ends")
   }
 
-  @Test func `a device that comes after its dead node's call was closed is told at its hello, once, at whatever node`() throws {
+  @Test func `a device that connects after a dead node's call was closed gets the reason once, at any node`() throws {
     let world = world()
     let (call, other) = (CallID(random: .seeded(3)), CallID(random: .seeded(4)))
     world.feed(.remoteCallLost(call, user: "alice"))
@@ -280,7 +280,7 @@ private let tablet = Surroundings.tablet
     #expect(world.records.isEmpty, "who closed it writes the record")
   }
 
-  @Test func `a call of a dead node has its record here, and devices that come are told`() throws {
+  @Test func `a call of a dead node has its record here, and devices that connect get the reason`() throws {
     let world = world()
     let call = CallID(random: .seeded(3))
     let line = StartLine(
@@ -298,7 +298,7 @@ private let tablet = Surroundings.tablet
     #expect(world.welcomes[SessionID("woken")]?.gone.map(\.over.reason) == [.gatewayRestart, .gatewayRestart])
   }
 
-  @Test func `a node that was taken for dead ends the call and writes no second record`() throws {
+  @Test func `a node that was considered dead ends the call and writes no second record`() throws {
     let world = world()
     world.connect(tablet)
     world.invite()
@@ -363,7 +363,7 @@ private let tablet = Surroundings.tablet
       world.feed(.tombstone(call, found))
       #expect(world.gone(session) == [.unknown])
     }
-    // it came and went meanwhile
+    // one session ends before the answer
     world.connect(phone, "c", wake: call)
     world.connect(phone, "d", wake: call)
     world.disconnect(phone, "d", forGood: true)
@@ -373,7 +373,7 @@ private let tablet = Surroundings.tablet
     #expect(world.welcomes.count == 3, "nobody waits any more")
   }
 
-  @Test func `a decline by HTTP of a call that was another node's is refused with the reason, or says what may be`() throws {
+  @Test func `a decline by HTTP of another node's call is refused with the reason, or with the possible ones`() throws {
     let world = world()
     let call = CallID(random: .seeded(9))
     for (found, reason) in [
@@ -394,7 +394,7 @@ private let tablet = Surroundings.tablet
     #expect(failure(alone.reject(phone, call))?.reason == .unknown && alone.askedTombstones.isEmpty)
   }
 
-  @Test func `a request and a session that stands hear why, too; end and what is known here ask nobody`() throws {
+  @Test func `a request and an existing session get the reason, too; an end needs no look-up`() throws {
     let world = world()
     world.connect(phone)
     let call = CallID(random: .seeded(9))
@@ -405,7 +405,7 @@ private let tablet = Surroundings.tablet
     #expect(world.askedTombstones == [call] && world.answers[token] == nil, "asked once")
     world.feed(.tombstone(call, RemoteTombstone(users: ["alice"], CallOver(.callerCancelled, by: .trunk))))
     #expect(failure(world.answers[token])?.reason == .callerCancelled && world.received[phone] == ["call.gone callerCancelled"])
-    // beyond the limit the answer is today's
+    // beyond the limit the answer comes at once, as without a cluster
     for number in 0..<1_010 as Range<UInt64> {
       world.request(tablet, .callAnswer(CallAnswer()), call: CallID(random: .seeded(number + 100)))
     }

@@ -12,13 +12,13 @@ private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
 
 extension Surroundings {
-  /// Nil: taken.
+  /// Runs a command; nil: it was accepted.
   func command(_ call: CallID, _ command: CallCommand, _ location: SourceLocation = #_sourceLocation) -> Failure? {
     guard case .refused(let failure)? = operate(location, { .command(call, command, $0) }) else { return nil }
     return failure
   }
 
-  /// Nil: there is no answer yet.
+  /// Originates a call; nil: there is no answer yet.
   func originate(_ wanted: OriginateRequest) -> Result<CallID, Failure>? {
     switch asked({ .originate(wanted, $0) }) {
     case .originated(let call)?: .success(call)
@@ -27,7 +27,7 @@ extension Surroundings {
     }
   }
 
-  /// An operation that is answered at once.
+  /// Runs an operation that is answered at once.
   @discardableResult
   func operate(_ location: SourceLocation = #_sourceLocation, _ input: (QuestionID) -> CallMachine.Input) -> OperationAnswer? {
     let answer = asked(input)
@@ -45,23 +45,24 @@ extension Surroundings {
   }
 }
 
-/// What an operator's program does to a live call: as the device that has it would, and that device's screen is told.
+/// An operator's program controls a live call: commands act as if the device that has the call had sent them, and its screen is
+/// notified.
 @Suite struct CommandTests {
   private let unknown = Identifier(high: 9, low: 9)
 
-  @Test func `hold is the app's own hold, and the app hears who did it`() throws {
+  @Test func `hold is the app's own hold, and the app is notified that a program did it`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.command(call, .hold(true)) == nil)
     #expect(world.received[phone]?.last == "call.held gateway true" && world.machine.summaries.first?.held == true)
-    // the phone's own word follows, and changes nothing
+    // the phone's own hold follows, and changes nothing
     #expect(world.isOK(world.request(phone, .callHold(CallHold(on: true)), call: call)))
     #expect(world.command(call, .hold(false)) == nil)
     #expect(world.received[phone]?.last == "call.held gateway false" && world.machine.summaries.first?.held == false)
     #expect(world.actions.count { if case .media(.hold) = $0 { true } else { false } } == 2)
   }
 
-  @Test func `mute silences the app at the gateway, and the app is told`() throws {
+  @Test func `mute silences the app at the gateway, and the app is notified`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.command(call, .mute(true)) == nil && world.command(call, .mute(false)) == nil)
@@ -77,7 +78,7 @@ extension Surroundings {
     #expect(world.mediaReceived.last == "digits 12# to caller")
   }
 
-  @Test func `a program plays to the trunk of a connected call, and the call goes on behind it`() throws {
+  @Test func `a program plays to the trunk of a connected call, and the call continues after it`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
     let notice = Announcement(Recording([Int16](repeating: 1, count: 800)))
@@ -109,7 +110,7 @@ extension Surroundings {
     #expect(world.command(unknown, .play(nil))?.code == .gone)
   }
 
-  @Test func `a call that nobody has can be ended and nothing else; one that is not there cannot be either`() throws {
+  @Test func `a call that no device has can be ended and nothing else; a call that does not exist cannot be either`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing()
     let others: [CallCommand] = [
@@ -154,7 +155,7 @@ extension Surroundings {
     #expect(world.trunkReceived.last == "BYE" && world.received[phone]?.last == "call.ended localEnd")
   }
 
-  @Test func `a transfer is asked of the trunk, to a number or a user, and the app hears how it goes`() throws {
+  @Test func `a transfer is requested of the trunk, to a number or a user, and the app is notified of its progress`() throws {
     let world = Surroundings { _, routing in routing.trunks[0].rules.allowsTransfer = true }
     let (leg, call) = try world.connected()
     #expect(world.command(call, .transferToUser("nobody"))?.code == .notFound)
@@ -169,7 +170,7 @@ extension Surroundings {
     #expect(world.trunkReceived.last == "REFER sip:+15558880000@127.0.0.1:5080")
   }
 
-  @Test func `a trunk that takes no transfers is asked for none`() throws {
+  @Test func `a trunk that accepts no transfers gets no request for one`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.command(call, .transferToUser("bob"))?.code == .unsupported)

@@ -14,7 +14,8 @@ private let tablet = Surroundings.tablet
 private let bob = DeviceKey(user: "bob", device: "desk")
 private let mobile = "+15558887777"
 
-/// When no device answers: another user, a number, a recording, a code; one lock, one record, one terminal message for each device.
+/// Diversion if no device answers: to another user, a number, a recording or a code; one lock, one record, one terminal message
+/// for each device.
 @Suite struct DiversionTests {
   /// Alice's rules.
   private func world(
@@ -37,7 +38,7 @@ private let mobile = "+15558887777"
   // MARK: a number
 
   @Test
-  func `SRV-7: nobody answers: devices are told diverted, the number is called, its 200 answers the caller, audio both ways`()
+  func `SRV-7: no device answers: devices get diverted, the number is called, its 200 answers the caller, audio both ways`()
     throws
   {
     let world = world([.noAnswer: toMobile])
@@ -97,7 +98,7 @@ private let mobile = "+15558887777"
         "Diversion: <sip:+15551230002@127.0.0.1:5080>;reason=user-busy;counter=2",
         "Diversion: <sip:+15550000043@127.0.0.1:5080>;reason=unknown;counter=1",
       ])
-    // the device said busy itself: its `ok` was its terminal message
+    // the device sent busy itself: the `ok` was its terminal message
     #expect(world.received[phone] == ["call.offer"])
   }
 
@@ -137,7 +138,7 @@ private let mobile = "+15558887777"
     (486, "486", EndReason.busy), (603, "486", .declined), (480, "480 Q.850;cause=19", .unanswered),
     (404, "480 Q.850;cause=20", .unanswered), (503, "480 Q.850;cause=20", .unanswered),
   ])
-  func `what the number says reaches the caller`(code: Int, received: String, reason: EndReason) throws {
+  func `the number's refusal reaches the caller`(code: Int, received: String, reason: EndReason) throws {
     let world = world([.unreached: toMobile])
     world.invite()
     let second = try #require(world.outgoingLeg)
@@ -189,7 +190,7 @@ private let mobile = "+15558887777"
     world.expectRecord(.callerCancelled)
   }
 
-  @Test func `ANS-5: a winner whose media fails is told mediaFailed, or mediaTimeout, and the number takes the call`() throws {
+  @Test func `ANS-5: a winner whose media fails gets mediaFailed, or mediaTimeout, and the number gets the call`() throws {
     for says in [true, false] {
       let world = world([.mediaFailed: toMobile])
       let (_, call) = try world.ringing([phone, tablet])
@@ -201,7 +202,7 @@ private let mobile = "+15558887777"
       let second = try #require(world.outgoingLeg)
       world.feed(.sip(.answered(second, sdp: Surroundings.trunkSDP())))
       #expect(world.trunkReceived.last == "200")
-      // what the app still says of its media changes nothing
+      // later reports of the app about its media change nothing
       world.ready(phone, call)
       #expect(world.trunkReceived.count(where: { $0 == "200" }) == 1)
     }
@@ -241,7 +242,7 @@ private let mobile = "+15558887777"
     world.expectRecord(.trunkLost)
   }
 
-  @Test func `SRV-7: a device that was woken and comes late learns diverted, while the call lives and after it`() throws {
+  @Test func `SRV-7: a device that was woken and connects late gets diverted, while the call lives and after it`() throws {
     let world = world([.unreached: .init(.number(mobile, showsCaller: false), after: .seconds(10))], pushes: true)
     let (leg, call) = try world.parked([phone, tablet])
     world.pass(.seconds(10))
@@ -295,7 +296,7 @@ private let mobile = "+15558887777"
     let offer = world.messages[bob]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.first
     #expect(offer?.pstn?.diverted?.first?.h == "+15551230001")
     world.notify(bob, .callRinging(CallRinging()), call: call)
-    // alice comes back: not a call for her any more
+    // alice connects again: the call is no longer hers
     world.connect(phone, "again")
     #expect(world.welcomes[SessionID("again")]?.calls.isEmpty == true)
     world.connect(tablet)
@@ -309,7 +310,7 @@ private let mobile = "+15558887777"
     #expect(diversion(world)?.user == "bob" && diversion(world)?.why == .noAnswer)
   }
 
-  @Test func `another user who is not there is woken; if nobody comes there either that user's rule holds`() throws {
+  @Test func `another user who is offline is woken; if no device connects either, that user's rule holds`() throws {
     let world = world([.unreached: toBob], pushes: true) { _, routing in
       routing.users[1].diversions = Diversions([.noAnswer: .init(.number(mobile, showsCaller: false), after: .seconds(30))])
     }
@@ -382,7 +383,7 @@ private let mobile = "+15558887777"
     world.expectRecord(.unanswered)
   }
 
-  @Test func `a recording whose end is never told ends all the same`() throws {
+  @Test func `a recording whose end is never reported ends all the same`() throws {
     for early in [true, false] {
       let world = world([.unreached: recording(early: early)])
       world.invite()
@@ -402,7 +403,7 @@ private let mobile = "+15558887777"
   }
 
   @Test(arguments: DiversionTrigger.allCases)
-  func `a code in place of the usual one; devices are told as without a rule`(trigger: DiversionTrigger) throws {
+  func `a code in place of the usual one; devices get the same as without a rule`(trigger: DiversionTrigger) throws {
     let world = world([trigger: .init(.code(404))])
     var told = "unanswered"
     switch trigger {
@@ -472,7 +473,7 @@ private let mobile = "+15558887777"
     #expect(world.records[0].connectedMs == 600_000)
   }
 
-  @Test func `OUT-5: an outgoing call that the far side diverts stays one call: the app is told divertedPstn, once`() throws {
+  @Test func `OUT-5: an outgoing call that the far side diverts stays one call: the app gets divertedPstn, once`() throws {
     let world = Surroundings()
     let call = CallID(high: 5, low: 5)
     try world.started(call)

@@ -9,7 +9,7 @@ import Testing
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
 
-/// Groups of calls: who may be in one, and what becomes of it.
+/// Groups of calls: which calls may be in one, and how it changes with them.
 @Suite struct GroupTests {
   private func calls(_ count: Int, _ world: Surroundings, by key: DeviceKey = phone) throws
     -> [(call: CallID, session: MediaSessionID)]
@@ -35,14 +35,14 @@ private let tablet = Surroundings.tablet
     #expect(world.isOK(group(world, made[0].call, made[1].call)))
     let number = try #require(world.groups[made[0].session])
     #expect(world.groups[made[1].session] == number)
-    // safe to repeat
+    // the request is safe to repeat
     #expect(world.isOK(group(world, made[1].call, made[0].call)) && world.groups.count == 2)
-    // of two that are in it, none is left
+    // if one of two leaves, the group is dissolved
     #expect(world.isOK(group(world, made[0].call, nil)) && world.groups.isEmpty)
     #expect(world.isOK(group(world, made[0].call, nil)))
   }
 
-  @Test func `whoever joins a group brings its own along, up to five`() throws {
+  @Test func `a call that joins a group brings its own group along, up to five`() throws {
     let world = Surroundings { configuration, _ in configuration.bounds.callsPerUser = 8 }
     let made = try calls(6, world)
     #expect(world.isOK(group(world, made[0].call, made[1].call)))
@@ -58,7 +58,7 @@ private let tablet = Surroundings.tablet
     #expect(world.isOK(group(world, made[5].call, made[0].call)) && world.groups.count == 5)
   }
 
-  @Test func `what rings, is over, is another's or is itself cannot be grouped, and nobody learns why`() throws {
+  @Test func `a call that rings, is over or is another user's cannot be grouped, nor with itself, with no reason given`() throws {
     let world = Surroundings()
     let made = try calls(1, world)
     world.invite()
@@ -74,7 +74,7 @@ private let tablet = Surroundings.tablet
     world.request(phone, .callReject(CallReject()), call: ringing)
     #expect(world.code(group(world, ringing, made[0].call)) == .gone)
     #expect(world.code(group(world, made[0].call, ringing)) == .badState && world.groups.isEmpty)
-    // another user's, and another device's of the same user
+    // a call of another user, and of another device of the same user
     let bob = DeviceKey(user: "bob", device: "bobs")
     world.connect(bob)
     world.invite(to: "+15551230009")
@@ -88,7 +88,7 @@ private let tablet = Surroundings.tablet
     #expect(world.code(group(world, second.call, made[0].call, by: tablet)) == .badState && world.groups.isEmpty)
   }
 
-  @Test func `who else is in its group is told whenever that changes, and stands in the list of calls`() throws {
+  @Test func `an event names the other calls of a group whenever they change, and so does the list of calls`() throws {
     let world = Surroundings()
     world.feed(.events(.init(isOn: true)))
     let made = try calls(3, world).map(\.call)
@@ -124,7 +124,7 @@ private let tablet = Surroundings.tablet
     #expect(world.code(group(world, first.call, second.call)) == .unsupported && world.groups.isEmpty)
   }
 
-  @Test func `hold, mute, digits and a new session leave a group as it is, and the snapshot tells it`() throws {
+  @Test func `hold, mute, digits and a new session leave a group as it is, and the snapshot has it`() throws {
     let world = Surroundings()
     let made = try calls(3, world)
     #expect(world.isOK(world.request(phone, .callHold(CallHold(on: true)), call: made[1].call)))
@@ -140,12 +140,12 @@ private let tablet = Surroundings.tablet
     #expect(rows.first { $0.call == made[0].call }?.group == [made[1].call])
     #expect(rows.first { $0.call == made[1].call }?.group == [made[0].call])
     #expect(rows.first { $0.call == made[2].call }?.group == nil)
-    // and not to a device that does not have them
+    // a device that does not have the calls does not get the group
     world.connect(tablet, "other")
     #expect(world.welcomes[SessionID("other")]?.calls.allSatisfy { $0.group == nil } ?? true)
   }
 
-  @Test func `who hangs up leaves the group, and the last one is in none`() throws {
+  @Test func `a call that is hung up leaves the group, and the last one is in none`() throws {
     let world = Surroundings()
     let made = try calls(3, world)
     _ = (group(world, made[0].call, made[1].call), group(world, made[2].call, made[1].call))
@@ -156,19 +156,19 @@ private let tablet = Surroundings.tablet
     #expect(world.groups[made[2].session] == nil)
     let record = try #require(world.records.first)
     #expect(record.times["grouped"] != nil)
-    // the number of a group that is over is not used again
+    // the id of an ended group is not used again
     let next = try calls(1, world)[0]
     #expect(world.isOK(group(world, made[2].call, next.call)))
   }
 }
 
-/// A device that translates: what it sends is the translation.
+/// A device that translates: the audio that it sends is the translation.
 @Suite struct TranslationTests {
   private func mutes(_ world: Surroundings) -> [Bool] {
     world.actions.compactMap { if case .media(.mute(_, let on)) = $0 { on } else { nil } }
   }
 
-  @Test func `a mute during a translation is the microphone's, and the trunk hears the translation on (MID-3, MID-4)`() throws {
+  @Test func `a mute during a translation is the microphone's, and the trunk still gets the translation (MID-3, MID-4)`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
     let translate = CallTranslate(on: true, local: "en", remote: "de", engine: .default)
@@ -177,10 +177,10 @@ private let tablet = Surroundings.tablet
     #expect(mutes(world).isEmpty)
     world.connect(phone, "again")
     #expect(world.welcomes[SessionID("again")]?.calls.first?.translate == translate)
-    // its end: the mute holds again
+    // when the translation ends, the mute applies again
     #expect(world.isOK(world.request(phone, .callTranslate(CallTranslate(on: false)), call: call, on: "again")))
     #expect(mutes(world) == [true])
-    // muted before it begins: what is said from now on is the translation
+    // muted before the translation begins: the audio from now on is the translation
     #expect(world.isOK(world.request(phone, .callTranslate(translate), call: call, on: "again")))
     #expect(mutes(world) == [true, false])
     #expect(world.isOK(world.request(phone, .callTranslate(translate), call: call, on: "again")))

@@ -36,7 +36,7 @@ private let tablet = Surroundings.tablet
     #expect(record.times["tap"].map { record.times["answered", default: 0] - $0 } == 20)
   }
 
-  @Test func `media is asked for with the flow of the INVITE, which says which of our addresses the trunk knows`() throws {
+  @Test func `media is asked for with the flow of the INVITE, which states which of our addresses the trunk knows`() throws {
     let world = Surroundings()
     _ = try world.ringing()
     let requests = world.actions.compactMap { if case .reserveMedia(let request) = $0 { request } else { nil } }
@@ -97,7 +97,7 @@ private let tablet = Surroundings.tablet
     #expect(world.trunkReceived == ["180"])
   }
 
-  @Test func `two devices answer: one wins, the other is told (sequence 8)`() throws {
+  @Test func `two devices answer: one wins, the other is notified (sequence 8)`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])
     #expect(world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call) == .ok(Success(won: true)))
@@ -106,12 +106,12 @@ private let tablet = Surroundings.tablet
     #expect(world.received[tablet] == ["call.offer", "call.cancel answeredElsewhere"])
     let rejected = world.request(tablet, .callReject(CallReject()), call: call)
     #expect(world.code(rejected) == .gone && world.reason(rejected) == .answeredElsewhere)
-    // a third comes late
+    // a third device connects late
     world.connect(Surroundings.browser)
     let welcome = try #require(world.welcomes[SessionID("browser")])
     #expect(welcome.calls.isEmpty)
     #expect(welcome.gone.map(\.over.reason) == [.answeredElsewhere])
-    // and is told once
+    // and gets the reason once
     world.connect(Surroundings.browser, "again")
     #expect(world.welcomes[SessionID("again")]?.gone.isEmpty == true)
   }
@@ -182,7 +182,7 @@ private let tablet = Surroundings.tablet
     #expect(world.trunkReceived == ["180"])
     world.notify(tablet, .callUnavailable(CallUnavailable(why: .blocked)), call: call)
     #expect(world.trunkReceived == ["180", "480"])
-    // receipt of call.unavailable was the terminal message
+    // the receipt of call.unavailable was the terminal message
     #expect(world.received[phone] == ["call.offer"])
     world.expectRecord(.dnd)
   }
@@ -225,12 +225,12 @@ private let tablet = Surroundings.tablet
     #expect(world.trunkReceived == ["180"])
     #expect(world.code(world.request(tablet, .callAnswer(CallAnswer(sdp: "v=0")), call: call)) == .codec)
     #expect(world.trunkReceived == ["180", "488"])
-    // the refusing err was the terminal message of each
+    // the err that refused was the terminal message of each
     #expect(world.received[phone] == ["call.offer"] && world.received[tablet] == ["call.offer"])
     world.expectRecord(.codec, by: .app, sip: 488)
   }
 
-  @Test func `a device whose description was refused is out; its bare answer hears why, the last one out gives 488 at once`()
+  @Test func `a device with a refused description is out; its bare answer gets the reason, the last one out gives 488 at once`()
     throws
   {
     for bad in [Surroundings.appSDP(setup: "holdconn"), "v=0", ""] {
@@ -244,13 +244,13 @@ private let tablet = Surroundings.tablet
       #expect(world.code(world.request(tablet, prepare, call: call)) == .codec)
       #expect(world.trunkReceived == ["180", "488"])
       #expect(world.code(world.request(tablet, .callAnswer(CallAnswer()), call: call)) == .codec)
-      // the refusing err was the terminal message of each
+      // the err that refused was the terminal message of each
       #expect(world.received[phone] == ["call.offer"] && world.received[tablet] == ["call.offer"])
       world.expectRecord(.codec, by: .app, sip: 488)
     }
   }
 
-  @Test func `an answer of nothing prepared is a mistake that the device can mend`() throws {
+  @Test func `an answer without a preparation is an error that the device can correct`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing()
     #expect(world.code(world.request(phone, .callAnswer(CallAnswer()), call: call)) == .badRequest)
@@ -331,7 +331,7 @@ private let tablet = Surroundings.tablet
   }
 }
 
-/// All orders of a few things.
+/// All permutations of a few elements.
 func permutations<T>(_ items: [T]) -> [[T]] {
   guard items.count > 1 else { return [items] }
   return items.indices.flatMap { index -> [[T]] in

@@ -8,15 +8,15 @@ import Testing
 
 @testable import CallFlow
 
-/// Anything at any time, from every side, with calls, legs and sessions mixed up. Prints its seed when it fails.
+/// Random inputs in random order, from every side, with calls, legs and sessions mixed up. Prints its seed when it fails.
 @Suite struct MonkeyTests {
-  @Test func `whatever comes in whatever order, the books balance`() throws {
+  @Test func `whatever arrives in whatever order, records and messages balance`() throws {
     var opened = 0
     for seed in 1...60 { opened += try run(seed: UInt64(seed)) }
     #expect(opened > 60, "the gate hardly ever opens: the monkey tests little")
   }
 
-  /// How many calls got through the gate.
+  /// Returns how many calls passed the gate.
   private func run(seed: UInt64) throws -> Int {
     var random = SplitMix64(seed: seed)
     let world = Surroundings(pushes: true) { configuration, routing in
@@ -93,7 +93,7 @@ import Testing
           let report = PushReport(
             key: push.key, target: push.target, outcome: pick(outcomes) ?? .failed, reason: "x", isFault: false,
             attempts: Int(random.next() % 3), elapsed: .zero)
-          // a second report for one push has no owner, and must change nothing
+          // a second report for one push has no owner and must change nothing
           world.feed(.pushed(report))
         }
       case 30: _ = world.reject(device, call, CallReject(scope: random.next() % 2 == 0 ? .all : .device))
@@ -115,7 +115,7 @@ import Testing
           world.operate { .devices(.allow(device, $0)) }
         }
       case 23, 24, 25, 26:
-        // a helping hand: without it the gate hardly ever opens
+        // without this nomination the gate hardly ever opens
         guard let live = world.machine.calls[call], let winner = live.winnerIndex else { continue }
         let device = live.devices[winner]
         let address = SocketAddress(.loopback, 1)
@@ -138,7 +138,7 @@ import Testing
     #expect(
       world.machine.callsOfUser.isEmpty && world.machine.callsOfTrunk.isEmpty && world.machine.nextDeadline == nil, "seed \(seed)"
     )
-    // one accepted push per (call, device), and no second asked for unless the first was refused for certain
+    // one accepted push per (call, device), and no second request unless the first was certainly refused
     let keys = Dictionary(grouping: world.pushes, by: \.key).mapValues { $0.map(\.target) }
     #expect(keys.values.allSatisfy { Set($0).count == $0.count }, "seed \(seed): the same registration was pushed to twice")
     // one terminal message per (call, device) at most, one final response per INVITE

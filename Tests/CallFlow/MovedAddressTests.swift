@@ -8,7 +8,7 @@ import Testing
 
 private let phone = Surroundings.phone
 
-/// Another address of this machine while calls run.
+/// This machine gets another address while calls run.
 @Suite struct MovedAddressTests {
   private static let (old, new) = (SocketAddress(IPAddress(192, 0, 2, 1), 40_000), SocketAddress(IPAddress(192, 0, 2, 2), 40_000))
 
@@ -48,7 +48,7 @@ private let phone = Surroundings.phone
     #expect(isOffered(restart(world, call, 3), other), "a thread that is not named keeps its own")
   }
 
-  @Test func `while it rings: who comes back and who comes late are offered today's addresses`() throws {
+  @Test func `while it rings: a device that resumes and one that connects late are offered the current addresses`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing()
     world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
@@ -58,11 +58,11 @@ private let phone = Surroundings.phone
     world.connect(Surroundings.tablet)
     let late = try #require(world.welcomes[SessionID(Surroundings.tablet.device)]?.calls.first)
     #expect(late.call == call && isOffered(late.sdp, Self.new) && !isOffered(late.sdp, Self.old))
-    // the offer that is answered is the one that was made first: it is the same but for where we are
+    // the first offer is the one that is answered: they differ in our addresses only
     #expect(world.isOK(world.prepare(phone, call, on: "again")))
   }
 
-  @Test func `an app that is silent is asked to restart as soon as there are other addresses; one that is heard is not`() throws {
+  @Test func `a silent app is asked to restart as soon as there are other addresses; one whose media arrives is not`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
     func asked() -> Int { world.received[phone]?.count { $0 == "media.restart" } ?? 0 }
@@ -90,7 +90,7 @@ private let phone = Surroundings.phone
     world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
     #expect(world.trunkReceived.last == "200", "it may be back in a moment")
     world.feed(.moveTrunkLegs(world.machine.liveCalls))
-    // its signalling goes from the other address as well
+    // its signalling moves to the other address as well
     world.feed(.sip(.addressMoved(leg)))
     #expect(world.trunkReceived.suffix(2) == ["200", "modify"], "one")
     world.feed(.sip(.offerWanted(leg)))
@@ -100,7 +100,7 @@ private let phone = Surroundings.phone
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(port: 6_002))))
     let remote = world.actions.compactMap { if case .media(.setTrunk(_, let trunk)) = $0 { trunk.remote.port } else { nil } }
     #expect(remote.last == 6_002)
-    // a next change is told as well
+    // a later change is signalled as well
     world.feed(.sip(.addressMoved(leg)))
     #expect(world.trunkReceived.last == "modify")
   }
@@ -118,12 +118,12 @@ private let phone = Surroundings.phone
     }
     refuse()
     world.feed(.media(.trunkSilent(session)))
-    // it follows what it hears from us
+    // the peer follows the source of our packets
     world.feed(.media(.trunkBack(session)))
     world.feed(.sip(.pingAnswered(leg, alive: true)))
     world.pass(.seconds(60))
     #expect(world.records.isEmpty)
-    // silent in a call whose peer knows where we are, and answers
+    // silent in a call whose peer knows our address and answers
     world.feed(.sip(.offerWanted(leg)))
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(port: 6_002))))
     world.feed(.media(.trunkSilent(session)))

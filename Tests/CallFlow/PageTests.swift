@@ -5,11 +5,12 @@ import Testing
 
 @testable import CallFlow
 
-/// Questions about whole tables: each turn looks at a bounded number of entries, whatever the filter, and the pages together are the table.
+/// Queries of whole tables: each step inspects a bounded number of entries, whatever the filter, and the pages together are the
+/// table.
 @Suite struct PageTests {
   private static let most = 256
 
-  /// So many users, of which each third has a registered device, each third a connected one, and each third both.
+  /// So many users: a third have a registered device, a third a connected one, and a third both.
   private func world(users: Int) -> Surroundings {
     let world = Surroundings()
     var stored: [Device] = []
@@ -59,7 +60,7 @@ import Testing
 
   /// The entry of a cursor was removed, or was never in this table: the walk continues after it.
   @Test(arguments: ["", "u1", "u1500x", "\u{10ffff}", String(repeating: "u", count: 70_000)])
-  func `a walk goes on behind any user`(last: String) {
+  func `a walk continues after any user`(last: String) {
     let machine = world(users: 600).machine
     let page = machine.devicePage(DeviceFilter(), after: last, most: Self.most)
     #expect(page.looked <= Self.most && page.rows.allSatisfy { $0.key.user > last })

@@ -11,7 +11,7 @@ import Trunking
 
 private let phone = Surroundings.phone
 
-/// What is told of a call by name (docs/reference/protocol.md, Parameters).
+/// A call's named parameters (docs/reference/protocol.md, Parameters).
 @Suite struct ParameterTests {
   private func offer(_ world: Surroundings) -> CallOffer? {
     world.messages[phone]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.last

@@ -9,7 +9,8 @@ import Testing
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
 
-/// A caller waits while apps are woken: who is pushed to, when, how often, and what the trunk hears meanwhile.
+/// A caller waits while apps are woken: which devices are pushed to, when and how often, and the responses that the trunk gets
+/// meanwhile.
 @Suite struct ParkingTests {
   @Test func `SRV-6: an INVITE for a killed app is parked, pushed at once, and rings when the app says so (sequence 2)`() throws {
     let world = Surroundings(pushes: true)
@@ -101,7 +102,7 @@ private let tablet = Surroundings.tablet
       #expect(world.received[phone] == ["call.offer"])
       #expect(world.pushes.count == count, "\(platform) \(state)")
     }
-    // and when it goes there before it rang
+    // also if it goes to the background before it rang
     let world = Surroundings(pushes: true)
     world.register()
     world.connect(phone, platform: "ios", state: .fg)
@@ -190,14 +191,14 @@ private let tablet = Surroundings.tablet
     #expect(world.trunkReceived == ["480 Q.850;cause=20"])
     world.pass(.seconds(1))
     world.expectRecord(.unanswered, by: .app)
-    // and where no device can be pushed to, a registration does not count
+    // where no device can be pushed to, a registration does not count
     let silent = Surroundings()
     silent.register()
     silent.invite()
     #expect(silent.trunkReceived == ["480 Q.850;cause=20"] && silent.pushes.isEmpty)
   }
 
-  @Test func `TOK-4: when every push failed and nobody is there the call ends at once, with the service's word`() throws {
+  @Test func `TOK-4: if every push failed and no device is connected the call ends at once, with the service's reason`() throws {
     let world = Surroundings(pushes: true)
     _ = try world.parked([phone, tablet], accepted: false)
     world.pushed(.failed, to: phone, reason: "circuitOpen", attempts: 0)
@@ -208,7 +209,7 @@ private let tablet = Surroundings.tablet
     world.expectRecord(.unanswered, by: .app, sip: 480)
     #expect(world.records.first?.end.detail == "no device left, no push accepted: Unregistered")
     #expect(world.deviceChanges.contains(.removed(tablet)))
-    // no push ever reached these
+    // no push ever reached these devices
     world.connect(phone)
     world.connect(tablet)
     #expect(world.gone("phone") == [] && world.gone("tablet") == [])
@@ -225,7 +226,7 @@ private let tablet = Surroundings.tablet
     }
   }
 
-  @Test func `what a device says as the ring ends is what the trunk hears`() throws {
+  @Test func `a device's reject as the ring ends decides the response to the trunk`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked()
     world.now = try #require(world.pushes.last).deadline
@@ -265,7 +266,7 @@ private let tablet = Surroundings.tablet
     }
   }
 
-  @Test func `a socket that broke less than 5 s ago is waited for: the offer is kept, 480 only when nobody came back`() throws {
+  @Test func `a socket that broke less than 5 s ago is waited for: the offer is kept, 480 only if no device came back`() throws {
     for (gone, returnsAfter) in [(500, 500), (500, nil), (4_900, 90), (4_900, nil), (5_000, nil)] as [(Int, Int?)] {
       let world = Surroundings()
       world.connect(phone)
@@ -356,7 +357,7 @@ private let tablet = Surroundings.tablet
     }
   }
 
-  /// It shows the call, and may be on its way from one network to another.
+  /// The device shows the call, and may be moving from one network to another.
   @Test func `a device that rang and whose session can come back keeps the call until the ring's end`() throws {
     let world = Surroundings()
     world.connect(phone)
@@ -391,7 +392,7 @@ private let tablet = Surroundings.tablet
     #expect(world.pushes.count == 2)
   }
 
-  @Test func `when somebody answers, pushes under way are called back and late devices learn it`() throws {
+  @Test func `if a device answers, open pushes are cancelled and late devices get the reason`() throws {
     let world = Surroundings(pushes: true)
     world.register([tablet])
     world.connect(phone)
@@ -404,22 +405,22 @@ private let tablet = Surroundings.tablet
     world.connect(tablet, wake: call)
     #expect(world.gone("tablet") == [.answeredElsewhere])
     #expect(world.welcomes[SessionID("tablet")]?.calls == [])
-    // told once
+    // it gets the reason once
     world.pass(.seconds(5))
     world.connect(tablet, "again", wake: call)
     #expect(world.gone("again") == [])
   }
 
-  @Test func `E2E-2: an app that registered a key is told its caller sealed, until it registers without one`() throws {
+  @Test func `E2E-2: an app that registered a key gets its caller sealed, until it registers without one`() throws {
     let world = Surroundings(pushes: true)
-    // the base point of the curve
+    // the base point of the curve is a valid key
     let key = "CQ" + String(repeating: "A", count: 41)
     for sealKey in [key, nil] {
       var put = Surroundings.put(phone)
       put.push?.sealKey = sealKey
       world.connect(phone, "login")
       #expect(world.isOK(world.request(phone, .devicePut(put), call: nil, on: "login")))
-      // preferences leave the key as it is
+      // a change of preferences leaves the key as it is
       #expect(world.isOK(world.request(phone, .devicePut(DevicePut(prefs: .init(ring: true))), call: nil, on: "login")))
       world.disconnect(phone, "login", forGood: true)
       let leg = world.invite()
@@ -465,7 +466,7 @@ private let tablet = Surroundings.tablet
         world.notify(tablet, .callRinging(CallRinging()), call: call)
         world.notify(tablet, .callUnavailable(CallUnavailable(why: second)), call: call)
         #expect(world.trunkReceived == ["180", first == .blocked && second == .blocked ? "486" : "480"])
-        // receipt was the terminal message of both
+        // the receipt was the terminal message of both
         #expect(world.received[phone] == nil && world.received[tablet] == nil)
         world.pass(.seconds(1))
         #expect(world.records.count == 1)
@@ -504,7 +505,7 @@ private let tablet = Surroundings.tablet
     }
   }
 
-  @Test func `a push that turns out refused after the end leaves nothing to tell, one without an answer does`() throws {
+  @Test func `after a push that is refused late the device gets no reason; after one without an answer it does`() throws {
     for (outcome, attempts, told) in [
       (PushReport.Outcome.unregistered(before: nil), 1, false), (.tokenMismatch, 1, false), (.failed, 0, false),
       (.failed, 2, true),

@@ -8,7 +8,7 @@ import Testing
 
 @testable import CallFlow
 
-/// Which calls are recorded, and what is told of it.
+/// Which calls are recorded, and which events and records report it.
 @Suite struct RecordingTests {
   private func world(_ when: RecordingRules.When?, format: RecordingRules.Format = .ogg, notice: Announcement? = nil)
     -> Surroundings
@@ -108,7 +108,7 @@ import Testing
     world.feed(.recorded(report(recording, .diskFull)))
     #expect(world.machine.summaries.first?.state == .connected && world.mediaReceived.last == "no tap")
     #expect(world.events.last?.kind == .callRecorded)
-    // nothing is left to be stopped
+    // no recording is left to be stopped
     world.feed(.recorded(report(recording, .diskFull)))
     #expect(world.command(call, .record(true)) == nil)
     #expect(started(world).last?.file == "\(call)-2.ogg")

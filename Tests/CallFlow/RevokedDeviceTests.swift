@@ -6,8 +6,8 @@ import Testing
 
 @testable import CallFlow
 
-/// A device that an operator turns away at any moment between its `hello` and its hang-up: what it asks is refused with `revoked`, and the call
-/// goes on as it would have.
+/// An operator revokes a device at any moment between its `hello` and its hang-up: its requests are refused with `revoked`, and
+/// the call continues as it would have.
 @Suite struct RevokedDeviceTests {
   private let phone = Surroundings.phone
   private let tablet = Surroundings.tablet
@@ -45,7 +45,7 @@ import Testing
     #expect(code(world.httpAnswers[HTTPRequestID(900)]) == .revoked && world.httpAnswers[HTTPRequestID(901)] == .ok)
   }
 
-  /// How far the call is when the operator speaks.
+  /// The state of the call when the operator revokes the device.
   enum Moment: Int, CaseIterable { case offered, ringing, prepared, warm, answered, held }
 
   @Test(arguments: Moment.allCases)
@@ -104,7 +104,7 @@ import Testing
     #expect(world.machine.routing.directory.grants.isEmpty && world.turnedAway == [SessionID("again")])
   }
 
-  @Test func `calls that it began after an operator's word at another node end when that is heard, others stay`() throws {
+  @Test func `a revocation at another node ends the calls begun after it once it arrives, others stay`() throws {
     let world = Surroundings()
     world.connect(phone)
     let call = CallID(high: 0xc, low: 2)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CallFlow
 
-/// Calls that a program has, over a stream.
+/// Calls that a program handles, over a stream.
 @Suite struct StreamTests {
   private static let command = CallCommand.stream(StreamURL("wss://bot.example/call")!, .mulaw)
   private static let target = StreamTarget(StreamURL("wss://bot.example/call?key=secret")!)
@@ -66,7 +66,7 @@ import Testing
       let end = try #require(world.records.first?.end)
       #expect(end.detail == (isRefused ? "stream: connection refused" : "no stream"))
       #expect(closes(world) == (isRefused ? 0 : 1))
-      // what comes late is of no effect
+      // a late opening has no effect
       world.feed(.stream(.opened(call)))
       #expect(world.records.count == 1)
     }
@@ -130,7 +130,7 @@ import Testing
     #expect(Surroundings().command(other, Self.command)?.code == .gone)
   }
 
-  /// What a program asks for, what the configuration allows, and what the names of the target may lead to.
+  /// Requests a stream: the URL of the program, and the hosts and networks that the configuration allows its target.
   private func asked(_ url: String, hosts: [String], networks: [String] = [], route: String? = nil) throws -> StreamReach? {
     let world = Surroundings { _, routing in
       routing.streamHosts.hosts = hosts.compactMap { StreamHosts.Host($0) }
@@ -181,7 +181,7 @@ import Testing
   @Test(arguments: [
     "", "bot.example/call", "https://bot.example", "ws://bot.example", "*", "a.*.example", "*.10.0.0.1", "bot.example:0",
   ])
-  func `what is no host of streams`(text: String) { #expect(StreamHosts.Host(text) == nil) }
+  func `an invalid host of streams is refused`(text: String) { #expect(StreamHosts.Host(text) == nil) }
 
   @Test func `a stream's call can be recorded, and is not held or muted`() throws {
     let world = Surroundings { configuration, routing in
@@ -212,5 +212,5 @@ import Testing
       "wss://bot.example:0", "wss://bot.example:99999", "wss://bot.example:", "wss://bot example", "wss://[::1", "wss://a]b",
       "wss://" + String(repeating: "a", count: 2_100),
     ])
-  func `what is no URL of a stream`(text: String) { #expect(StreamURL(text) == nil) }
+  func `an invalid URL of a stream is refused`(text: String) { #expect(StreamURL(text) == nil) }
 }

@@ -13,11 +13,11 @@ import Trunking
 
 @testable import CallFlow
 
-/// Everything around the call machine, scripted at its seam: trunk, devices, media threads and journal.
+/// The surroundings of the call machine, scripted at its seam: trunk, devices, media threads and journal.
 final class Surroundings {
   var machine: CallMachine
   var now = Instant(nanoseconds: 1_000_000_000)
-  /// Everything asked for since the last `take`.
+  /// All actions since the last `take`.
   var actions: [CallMachine.Action] = []
   var records: [CallRecord] = []
   var refusals: [Refusal] = []
@@ -41,12 +41,12 @@ final class Surroundings {
   var messages: [DeviceKey: [ServerMessage]] = [:]
   var trunkReceived: [String] = []
   var answers: [RequestToken: RequestAnswer] = [:]
-  /// Numbered requests of this test.
+  /// The number of the test's next request.
   var nextRequest: UInt64 = 1
   var nextLeg: UInt64 = 1
   var journals = true
   var mediaRefusal: String?
-  /// Where media goes that is to move; nil: its address is still there.
+  /// The new endpoint of media that has to move; nil: its address still exists.
   var movedMedia: SocketAddress?
   var isMediaOverloaded = false
   /// False: the media threads never report the end.
@@ -55,13 +55,13 @@ final class Surroundings {
   private var waiting: [CallMachine.Input] = []
   var legs: [DeviceKey: (AppLegID, AppLegRemote)] = [:]
   var addedLegs: Set<AppLegID> = []
-  /// Of the newest reservation, and of the first.
+  /// The session of the newest reservation, and of the first.
   var session: MediaSessionID?
   var firstSession: MediaSessionID?
   var mediaReceived: [String] = []
   var questions: [RouteQuestion] = []
   var userQuestions: [UserQuestion] = []
-  /// Asked of the cluster, with what was taken back; and devices woken at other nodes.
+  /// Questions to the shared store, released claims, and devices woken at other nodes.
   var locates: [LocateQuestion] = []
   var claims: [ClaimQuestion] = []
   var askedTombstones: [CallID] = []
@@ -86,10 +86,9 @@ final class Surroundings {
       inbound: [.init(trunk: "carrier", target: .users)], outbound: [.init(prefix: "+", trunk: "carrier")])
   }
 
-  /// `network`: trunks are located, registered and probed; without it they have a fixed `peer`.
   static let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))!
 
-  /// `pushes`: devices can be woken.
+  /// `network`: trunks are located, registered and probed; without it they have a fixed `peer`. `pushes`: devices can be woken.
   init(
     network: TrunkMachine.Network? = nil, pushes: Bool = false,
     _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
@@ -256,9 +255,9 @@ final class Surroundings {
     }
   }
   private var keyOf: [AppLegID: DeviceKey] = [:]
-  /// The group of each session, as its media was told last.
+  /// The group of each session, as last sent to its media.
   var groups: [MediaSessionID: MediaGroupID] = [:]
-  /// Of the calls that come next.
+  /// The media thread of later calls.
   var mediaThread = 0
   var lastRemote: (AppLegID, AppLegRemote)?
 
@@ -273,7 +272,7 @@ final class Surroundings {
     feed(.app(.connected(key, SessionID(session ?? key.device), info, resumed: resumed)))
   }
 
-  /// The socket breaks; with `forGood` the session cannot come back.
+  /// Breaks the socket; with `forGood` the session cannot be resumed.
   func disconnect(_ key: DeviceKey, _ session: String? = nil, forGood: Bool = false) {
     feed(.app(.disconnected(key, SessionID(session ?? key.device))))
     if forGood { feed(.app(.ended(key, SessionID(session ?? key.device)))) }
@@ -284,7 +283,7 @@ final class Surroundings {
     return DevicePut(push: .init(kind: .apnsVoIP, token: token.padding(to: 64), env: "production", topic: "com.example.app.voip"))
   }
 
-  /// An app that registered its push token and was killed.
+  /// Registers the push tokens of apps, which are killed then.
   func register(_ keys: [DeviceKey] = [phone]) {
     for key in keys {
       connect(key, "login")
@@ -293,7 +292,7 @@ final class Surroundings {
     }
   }
 
-  /// The push service's word for the newest push to a device.
+  /// The push service's report for the newest push to a device.
   func pushed(
     _ outcome: PushReport.Outcome = .accepted, to key: DeviceKey = phone, reason: String = "", attempts: Int = 1,
     _ location: SourceLocation = #_sourceLocation
@@ -308,7 +307,7 @@ final class Surroundings {
     feed(.pushed(report))
   }
 
-  /// INVITE for an app that is killed; the call as its push names it.
+  /// An INVITE for a killed app; returns the call as its push names it.
   func parked(_ keys: [DeviceKey] = [phone], accepted: Bool = true) throws -> (LegID, CallID) {
     register(keys)
     let leg = invite()
@@ -337,7 +336,7 @@ final class Surroundings {
     feed(.app(.notification(key, SessionID(session ?? key.device), message, call: call)))
   }
 
-  /// The device's SDP and, with media, everything that opens the gate but the lock.
+  /// The device's SDP.
   static func appSDP(codecs: [AudioEncoding] = [.opus], setup: String = "active", fingerprint: UInt8 = 1) -> String {
     let print = (0..<32).map { _ in hexString(CollectionOfOne(fingerprint)).uppercased() }.joined(separator: ":")
     let formats = codecs.map { "\($0.row.payloadType)" }.joined(separator: " ")
@@ -469,7 +468,7 @@ final class Surroundings {
     return false
   }
 
-  /// One record, and it says this.
+  /// Expects one record with this end.
   func expectRecord(_ reason: EndReason, by side: CallSide? = nil, sip: Int? = nil, _ location: SourceLocation = #_sourceLocation)
   {
     #expect(records.count == 1, sourceLocation: location)

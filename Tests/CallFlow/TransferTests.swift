@@ -26,7 +26,7 @@ private let phone = Surroundings.phone
     world.actions.compactMap { if case .sip(.invite(let leg, let invite)) = $0 { (leg, invite) } else { nil } }
   }
 
-  @Test func `a blind transfer of the trunk: INVITE, NOTIFY, and the call goes on on the new leg`() throws {
+  @Test func `a blind transfer of the trunk: INVITE, NOTIFY, and the call continues on the new leg`() throws {
     let world = world()
     let (leg, call) = try world.connected()
     world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
@@ -61,7 +61,7 @@ private let phone = Surroundings.phone
     #expect(world.records.first?.transfers?.map(\.sip) == [486])
   }
 
-  @Test(arguments: [200, 486]) func `while the trunk has it transferred an app cannot, and is told; it hears when it can again`(
+  @Test(arguments: [200, 486]) func `while the trunk transfers a call its app cannot, and is notified of that and of the end`(
     code: Int
   ) throws {
     let world = world()
@@ -87,7 +87,7 @@ private let phone = Surroundings.phone
     #expect(world.isOK(world.request(phone, .callTransfer(transfer), call: call)) || code == 200)
   }
 
-  @Test func `who asked may hang up at once: the call waits for the transfer, and ends with it if it fails`() throws {
+  @Test func `the peer that asked may hang up at once: the call waits for the transfer, and ends with it if it fails`() throws {
     for succeeds in [true, false] {
       let world = world()
       let (leg, _) = try world.connected()
@@ -292,7 +292,7 @@ private let phone = Surroundings.phone
     #expect(world.records.first?.transfers?.first?.sip == code.flatMap { $0 < 200 ? nil : $0 })
   }
 
-  /// What was checked is what is sent.
+  /// The number that was checked is the one that is sent.
   @Test(arguments: [
     ("(555) 888-0000", "+15558880000"), ("1 555 888 0000", "+15558880000"),
     ("+15558880000", "+15558880000"), ("01149301234567", nil), ("+4930123456", nil), ("004930123456", nil),
@@ -309,7 +309,7 @@ private let phone = Surroundings.phone
     let transfer = CallTransfer(target: Handle(k: .phone, h: dialled))
     let code = world.code(world.request(phone, .callTransfer(transfer), call: call))
     guard let sent else {
-      // North America does not dial 00: that is no number there, and none elsewhere
+      // In North America 00 is not an international prefix: a bad request; other numbers are forbidden
       #expect(
         code == (dialled.hasPrefix("00") ? .badRequest : .forbidden) && world.trunkReceived.last?.hasPrefix("REFER") == false)
       return
@@ -330,7 +330,7 @@ private let phone = Surroundings.phone
     #expect(world.trunkReceived.last == "REFER sip:0015558880000@127.0.0.1:5080")
   }
 
-  @Test func `what is no telephone number is no target, whatever its text`() throws {
+  @Test func `a handle that is not a telephone number is not a target, whatever its text`() throws {
     let world = world()
     let (_, call) = try world.connected()
     let transfer = CallTransfer(target: Handle(k: .generic, h: "+15558880000"))
@@ -350,7 +350,7 @@ private let phone = Surroundings.phone
     if called == nil { #expect(world.trunkReceived.last == "603 REFER") }
   }
 
-  @Test func `a refused transfer leaves the call to the app, and a trunk that takes none says so`() throws {
+  @Test func `a refused transfer leaves the call to the app, and if the trunk accepts none it is unsupported`() throws {
     let world = world()
     let (leg, call) = try world.connected()
     let target = Handle(k: .phone, h: "+15558880000")

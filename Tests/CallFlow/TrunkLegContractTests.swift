@@ -8,7 +8,7 @@ import Testing
 
 @testable import CallFlow
 
-/// What one trunk leg can, all can, whatever it is for.
+/// Every trunk leg supports the same operations, whatever its role.
 @Suite struct TrunkLegContractTests {
   enum Role: CaseIterable {
     case caller, dialled, diversion, transfer
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// An INVITE of ours that waits for its answer.
+  /// An INVITE of ours that waits for its final response.
   private func invited(_ role: Role, _ world: Surroundings) throws -> LegID {
     switch role {
     case .caller: throw Unfit()
@@ -68,7 +68,7 @@ import Testing
 
   private struct Unfit: Error {}
 
-  /// The media that the thread of the leg was told last.
+  /// The parameters that the leg's media thread got last.
   private func media(_ role: Role, _ world: Surroundings) -> TrunkLegParameters? {
     let session = role == .diversion ? world.session : world.firstSession
     for action in world.actions.reversed() {
@@ -114,7 +114,7 @@ import Testing
     #expect(media(role, world)?.remote.port == 7_006 && world.machine.summaries.count == 1)
   }
 
-  /// A call that was diverted to a number has no app that could hold it.
+  /// No app can hold a call that was diverted to a number.
   @Test(arguments: [Role.caller, .dialled, .transfer]) func `an app's hold is signalled`(role: Role) throws {
     let world = world(role)
     let leg = try connected(role, world)

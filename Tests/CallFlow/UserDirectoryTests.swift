@@ -3,7 +3,7 @@ import Trunking
 
 @testable import CallFlow
 
-/// Who there is, and who has which number.
+/// Which users exist, and which number each of them has.
 @Suite struct UserDirectoryTests {
   private func table(_ rows: (String, String)...) throws -> NumberTable {
     var builder = NumberTable.Builder()
@@ -36,7 +36,7 @@ import Trunking
     }
   }
 
-  @Test func `a table knows each of many numbers and nobody else's`() throws {
+  @Test func `a table knows each of many numbers and no other`() throws {
     var builder = NumberTable.Builder()
     for index in 0..<20_000 { try builder.add(number: "+4930\(1_000_000 + index)", user: "user-\(index * 7 % 9_999)") }
     let table = builder.finish()
@@ -54,7 +54,7 @@ import Trunking
     #expect(table.bytes <= 120 * table.count)
   }
 
-  @Test func `what is no row is refused, and nothing of it is taken`() throws {
+  @Test func `an invalid row is refused, and no part of it is kept`() throws {
     var builder = NumberTable.Builder()
     try builder.add(number: "+1", user: "alice")
     for number in ["", "+", "00", "+1 555", "12a", "*31", "1234567890123456", "++1"] {
@@ -77,12 +77,12 @@ import Trunking
     #expect(directory.user("alice")?.numbers == ["+15551230001", "+15551230009"])
     #expect(directory.user("alice")?.allowance.calls == 3 && directory.user("alice")?.account == "home")
     #expect(directory.listed.first?.numbers == ["+15551230001"])
-    // The configuration's word on a number stands.
+    // The configuration decides about its own numbers.
     #expect(directory.owner(of: "15551230001")?.user == "alice")
     #expect(directory.user("bob")?.numbers == ["+15551230002"])
   }
 
-  @Test func `a user that is not listed is what any says, and nobody without it`() throws {
+  @Test func `a user that is not listed has the settings of any, and does not exist without them`() throws {
     let imported = try table(("+15551230002", "bob"))
     let closed = UserDirectory([alice], imported: imported)
     #expect(closed.user("bob") == nil && !closed.contains("bob") && closed.owner(of: "+15551230002") == nil)

@@ -9,7 +9,7 @@ private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
 private let bob = DeviceKey(user: "bob", device: "b")
 
-/// Devices that were woken, or cannot be: sessions for one call, rejects of killed apps, wishes and revocations.
+/// Devices that were woken, or cannot be: sessions for one call, rejects of killed apps, preferences and revocations.
 @Suite struct WakeTests {
   @Test func `a session for one call has no part in others, until its login makes it one for all (INC-9)`() throws {
     let world = Surroundings(pushes: true)
@@ -28,7 +28,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
     #expect(world.trunkReceived == ["180", "180"])
   }
 
-  @Test func `a woken device that may show two calls is told of both`() throws {
+  @Test func `a woken device that may show two calls gets both`() throws {
     let world = Surroundings(pushes: true)
     let (leg, first) = try world.parked()
     world.invite(to: "+15551230002")
@@ -53,14 +53,14 @@ private let bob = DeviceKey(user: "bob", device: "b")
     world.connect(phone, resumed: true, wake: first)
     world.connect(phone, "second", wake: second)
     #expect(world.gone("second") == [.callerCancelled])
-    // told by a message that a resume replays: once
+    // a message reported the end, which a resume replays: it is not reported again
     world.disconnect(phone, "second")
     world.connect(phone, "second", resumed: true, wake: second)
     world.connect(phone, "third", wake: second)
     #expect(world.gone("third") == [])
   }
 
-  @Test func `a wake for a call of somebody else, or of nobody, tells nothing but unknown`() throws {
+  @Test func `a wake for another user's call, or for none, reports nothing but unknown`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked()
     world.connect(bob, wake: call)
@@ -84,12 +84,12 @@ private let bob = DeviceKey(user: "bob", device: "b")
     #expect(world.code(world.reject(bob, call)) == .gone && world.reason(world.reject(bob, call)) == .unknown)
     world.pass(.seconds(1))
     world.expectRecord(.declined, by: .app, sip: 486)
-    // its own word: not told again
+    // the reject was its own: it gets no reason
     world.connect(phone, wake: call)
     #expect(world.gone("phone") == [])
   }
 
-  @Test func `a reject of one device only leaves the others ringing; busy is heard as busy`() throws {
+  @Test func `a reject of one device only leaves the others ringing; busy reaches the trunk as busy`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked([phone, tablet])
     #expect(world.reject(phone, call, CallReject(scope: .device, reason: .busy)) == .ok)
@@ -117,7 +117,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
       let isOver = !other || scope == .all
       #expect(world.trunkReceived == (isOver ? ["180", "486"] : ["180"]))
       if other { #expect(world.received[tablet] == ["call.offer"] + (isOver ? ["call.cancel busyElsewhere"] : [])) }
-      // also while nothing but the tombstone is left
+      // also once only the tombstone is left
       world.pass(.seconds(1))
       #expect(bySocket() == .ok && byHTTP() == .ok)
       guard isOver else {
@@ -126,12 +126,12 @@ private let bob = DeviceKey(user: "bob", device: "b")
         continue
       }
       world.expectRecord(.busy, by: .app, sip: 486)
-      // who had no part in it is told why
+      // a device that had no part in it gets the reason
       if other { #expect(world.reason(world.request(tablet, .callReject(reject), call: call)) == .busyElsewhere) }
     }
   }
 
-  @Test func `a device that cannot take a call is out alone: the others ring on, and the last one out is no decline`() throws {
+  @Test func `a device that cannot take a call is out alone: the others ring on, and the last one out is not a decline`() throws {
     let world = Surroundings()
     world.connect(phone)
     world.connect(tablet)
@@ -230,7 +230,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
     #expect(world.pushes.first?.target.environment == .sandbox)
   }
 
-  @Test func `TOK-5: every registered device of the user is woken, and nobody else's`() throws {
+  @Test func `TOK-5: every registered device of the user is woken, and no other user's`() throws {
     let world = Surroundings(pushes: true)
     world.register([phone, tablet, bob])
     world.invite()
@@ -257,7 +257,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
     }
   }
 
-  @Test func `what the store held is there after the start; what registered meanwhile stays`() throws {
+  @Test func `stored registrations are there after the start; those registered meanwhile stay`() throws {
     let world = Surroundings(pushes: true)
     world.register()
     let stored = world.deviceChanges.compactMap { if case .stored(let device) = $0 { device } else { nil } }

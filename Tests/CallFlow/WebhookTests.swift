@@ -10,7 +10,7 @@ import Testing
 private let phone = Surroundings.phone
 private let bob = DeviceKey(user: "bob", device: "desk")
 
-/// `route: { webhook: … }`: the call exists while a webhook is asked for its users.
+/// `route: { webhook: … }`: the call exists while the webhook is queried for its users.
 @Suite struct WebhookTests {
   private func world(_ fallback: Routing.Hook.Fallback = .users, pushes: Bool = false) -> Surroundings {
     let world = Surroundings(pushes: pushes) { _, routing in
@@ -28,7 +28,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     world.feed(.routed(try #require(world.questions.last?.call), answer))
   }
 
-  @Test func `the webhook is asked with all that is known, and its users ring at once; the first who answers has the call`()
+  @Test func `the webhook gets all that is known, and its users ring at once; the first to answer has the call`()
     throws
   {
     let world = world()
@@ -72,7 +72,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     }
   }
 
-  @Test func `users that are not here leave the fallback rule; a number of nobody is 404; a code refuses`() throws {
+  @Test func `unknown users leave the fallback rule; a number without a user is 404; a code refuses`() throws {
     let unknown = world()
     unknown.invite()
     try answer(unknown, RouteAnswer(users: ["mallory"]))
@@ -104,7 +104,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     #expect(world.received[phone]?.count == 2)
   }
 
-  @Test func `the caller gives up while the webhook is asked: one record, and its answer rings nobody`() throws {
+  @Test func `the caller gives up while the webhook is asked: one record, and its answer rings no device`() throws {
     let world = world()
     let leg = world.invite()
     world.feed(.sip(.cancelled(leg, nil)))
@@ -114,7 +114,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     try answer(world, RouteAnswer(users: ["bob"]))
   }
 
-  @Test func `a withheld number is not told to the webhook, and stays withheld`() throws {
+  @Test func `a withheld number is not sent to the webhook, and stays withheld`() throws {
     let world = world()
     world.invite(isPrivate: true)
     #expect(world.questions.first?.from == nil && world.questions.first?.name == nil)

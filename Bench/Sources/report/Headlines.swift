@@ -86,7 +86,7 @@ enum Headlines {
     return out
   }
 
-  /// Headlines without a row though their bench ran: the row was renamed.
+  /// Headlines whose row is in no result; if their bench ran, the row was renamed.
   static func lost(_ results: [BenchResults]) -> [String] {
     let rows = Set(results.flatMap(\.rows).map(\.row))
     return wanted.map(\.row).filter { !rows.contains($0) }
