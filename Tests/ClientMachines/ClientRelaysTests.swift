@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClientMachines
 
-/// Which TURN server is asked when, and which one has us.
+/// Which TURN server the client asks at which time, and which one relays for it.
 @Suite struct ClientRelaysTests {
   private static let gateway = SocketAddress("198.51.100.7:40000")!
   private static let relayed = SocketAddress("192.0.2.15:50000")!
@@ -14,7 +14,7 @@ import Testing
     try #require(TURNServer(url: url, username: "u", password: "p"))
   }
 
-  /// The relays, the time, and the servers, which answer as the test says.
+  /// The relays, the time, and servers that answer as the test requires.
   private final class Rig {
     var relays: ClientRelays
     var now = Instant.zero
@@ -42,7 +42,7 @@ import Testing
       return payloads
     }
 
-    /// Opens the connection and plays a server without credentials, which takes who comes.
+    /// Opens the connection and answers as a server that requires no credentials.
     func allocate(_ number: Int) throws {
       relays.opened(number, at: now, into: &output)
       let request = try #require(take().sent[number]?.first)
@@ -64,7 +64,7 @@ import Testing
 
   private static let both = ["turns:b.example:443", "turn:a.example"]
 
-  @Test func `UDP is asked first, the next server 300 ms later, and whoever allocates first has us`() throws {
+  @Test func `UDP is asked first, the next server 300 ms later, and the first to allocate is used`() throws {
     let rig = try Rig(Self.both)
     rig.start()
     #expect(rig.take().hosts == ["a.example"])
@@ -123,7 +123,7 @@ import Testing
     #expect(rig.relays.drainEvents() == [.exhausted] && rig.take().connects.isEmpty)
   }
 
-  @Test func `a stream that is none of TURN is closed`() throws {
+  @Test func `a stream without TURN messages is closed`() throws {
     let rig = try Rig(["turn:a.example?transport=tcp"])
     rig.start()
     rig.relays.opened(16, at: rig.now, into: &rig.output)
@@ -132,7 +132,7 @@ import Testing
     #expect(rig.take().closed == [16] && rig.relays.drainEvents() == [.exhausted])
   }
 
-  @Test func `what peers send comes out of the stream wherever it is cut, and what is for them is framed`() throws {
+  @Test func `data of peers is read from the stream wherever it is cut, and data for them is framed`() throws {
     let rig = try Rig(["turns:a.example"])
     rig.start()
     try rig.allocate(16)
@@ -148,7 +148,7 @@ import Testing
     #expect(got == [[9], [6, 7, 8]])
   }
 
-  @Test func `an allocation that goes before media took it gives way to the next server, one that media takes is lost`() throws {
+  @Test func `an allocation lost before media used it is followed by the next server's, one in use is lost`() throws {
     for isInUse in [false, true] {
       let rig = try Rig(Self.both)
       rig.start()

@@ -10,7 +10,7 @@ import Testing
     ("2001:db8:122:344:c0:2:2100::", 64), ("2001:db8:122:344::c000:221", 96),
   ])
   func `an IPv4 address under a prefix`(text: String, length: Int) throws {
-    // the same prefix as DNS64 tells it: with 192.0.0.170 instead of the address
+    // the same prefix as DNS64 returns it: with 192.0.0.170 as the address
     let known = try #require(IPAddress(text)?.replacing192_0_2_33(length))
     let nat64 = try #require(NAT64(answer: known))
     #expect(nat64.length == length)
@@ -18,14 +18,14 @@ import Testing
     #expect(nat64.address(of: known) == nil)
   }
 
-  @Test func `what has no known address in it is no prefix`() {
+  @Test func `an address without a known IPv4 address shows no prefix`() {
     for text in ["2001:db8::1", "::", "192.0.0.170"] { #expect(IPAddress(text).flatMap { NAT64(answer: $0) } == nil, "\(text)") }
     #expect(IPAddress("64:ff9b::192.0.0.171").flatMap { NAT64(answer: $0) }?.length == 96)
   }
 }
 
 extension IPAddress {
-  /// 192.0.0.170 where 192.0.2.33 stands.
+  /// The address with 192.0.0.170 instead of 192.0.2.33.
   fileprivate func replacing192_0_2_33(_ length: Int) -> IPAddress? {
     let indexes = Array((length / 8..<16).filter { $0 != 8 || length == 96 }.prefix(4))
     var bytes = self.bytes

@@ -3,12 +3,12 @@ import Bytes
 import ClientMachines
 import Testing
 
-/// What a phone is not told in the order, or with the numbers, that it should be: each has a defined end, and the next call works.
+/// Inputs in an unexpected order or with extreme numbers: each has a defined end, and the next call works.
 @Suite struct PhoneBadInputTests {
   private let first = PhoneRig.call(1)
   private let second = PhoneRig.call(2)
 
-  /// A call rings, is answered and connected.
+  /// Expects that a call rings, is answered and connects.
   private func expectCall(_ rig: inout PhoneRig, _ call: Identifier, _ location: SourceLocation = #_sourceLocation) {
     rig.ring(call)
     let tap = rig.perform(.answer(call))
@@ -23,7 +23,7 @@ import Testing
     #expect(rig.phone.liveCalls == [], sourceLocation: location)
   }
 
-  @Test func `a gateway that says connected, or progress, before the tap: nobody is heard, and the tap still counts`() {
+  @Test func `a gateway that sends connected, or progress, before the tap: no audio starts, and the tap still counts`() {
     var rig = PhoneRig()
     rig.logIn()
     rig.ring(first)
@@ -97,7 +97,7 @@ import Testing
     rig.perform(.answer(first))
     rig.answer("call.answer")
     rig.receive(.callConnected(CallConnected(at: 1, codec: "opus")), first)
-    // unnumbered, so that only the number of open questions is met
+    // unnumbered, so that only the limit of open requests is reached
     for index in 0..<256 { rig.give(.foreground(index % 2 == 1)) }
     #expect(rig.perform(.hold(first, true)).completions == [false])
     #expect(rig.phone.info(of: first)?.isHeld == false)
@@ -158,7 +158,7 @@ import Testing
     expectCall(&rig, second)
   }
 
-  @Test func `a push for a call that is on its way out by a logout, or that was dialled: reported, and its end is told once`() {
+  @Test func `a push for a call that is on its way out by a logout, or that was dialled: reported, and its end once`() {
     var rig = PhoneRig()
     rig.logIn()
     let push = PhoneMachine.Push(call: first, caller: PhoneRig.handle, wake: "w")
@@ -187,7 +187,7 @@ import Testing
     #expect(rig.wait(.seconds(16)).ends == [.failed])
   }
 
-  @Test func `a gateway of the push that nobody reaches: the call ends as failed, and the next push rings`() {
+  @Test func `the push's gateway cannot be reached: the call ends as failed, and the next push rings`() {
     var rig = PhoneRig(isForeground: false)
     rig.give(.start)
     rig.give(.tokenFailed)
@@ -299,7 +299,7 @@ import Testing
     #expect(rig.answer("call.start").completions == [true], "the first action goes on")
   }
 
-  @Test func `a call while the microphone is denied is none, and says so; the next one works once it is granted`() {
+  @Test func `a call while the microphone is denied fails with that reason; the next one works once it is granted`() {
     var rig = PhoneRig()
     rig.logIn()
     rig.give(.microphone(.denied))
@@ -310,7 +310,7 @@ import Testing
     #expect(rig.give(.dial(second, to: PhoneRig.handle)).names.contains("request"))
   }
 
-  /// `isReported`: the system has answered the report before the gateway's offer comes.
+  /// `isReported`: the system answers the report before the gateway's offer arrives.
   @Test(arguments: [true, false]) func `a pushed call without a microphone: shown as it must be, ended, and others ring on`(
     isReported: Bool
   ) {
@@ -328,7 +328,7 @@ import Testing
     #expect(ends == [.failed] && rig.phone.liveCalls == [])
   }
 
-  @Test func `more calls than the phone takes are refused, also where no system counts them`() {
+  @Test func `more calls than the phone supports are refused, also where no system counts them`() {
     var rig = PhoneRig()
     rig.logIn()
     for call in [first, second] { #expect(rig.give(.dial(call, to: PhoneRig.handle)).names.contains("request")) }
@@ -337,7 +337,7 @@ import Testing
     #expect(rig.phone.liveCalls.count == 2)
   }
 
-  @Test func `a device that refuses the second call's configuration while the first one is heard: nothing runs on`() {
+  @Test func `a device that refuses the second call's configuration while the first one has audio: audio stops`() {
     var rig = PhoneRig()
     rig.logIn()
     for call in [first, second] {
@@ -351,7 +351,7 @@ import Testing
       }
     }
     #expect(rig.give(.audioActivated).audio == [.start])
-    // the held one goes on, without audio
+    // the held one continues, without audio
     #expect(rig.give(.audioFailed(.configure)).audio == [.stop] && rig.phone.liveCalls == [first])
     #expect(rig.perform(.end(first)).audio == [.release])
     rig.give(.audioDeactivated)

@@ -3,7 +3,7 @@ import Bytes
 import ClientMachines
 import Testing
 
-/// A phone machine on virtual time; the test plays gateway, system and device by hand.
+/// A phone machine on virtual time; the test acts as gateway, system and device.
 struct PhoneRig {
   var phone: PhoneMachine
   var now = Instant.zero
@@ -22,7 +22,7 @@ struct PhoneRig {
     phone = PhoneMachine(configuration, random: .seeded(2))
   }
 
-  /// - Returns: what the phone does.
+  /// - Returns: the phone's actions.
   @discardableResult mutating func give(_ input: PhoneMachine.Input) -> [PhoneMachine.Action] {
     out = []
     phone.handle(input, at: now, into: &out)
@@ -53,7 +53,7 @@ struct PhoneRig {
     return give(.socket(.frame(ServerFrame(message, seq: seq, call: call).encoded())))
   }
 
-  /// The answer to the oldest request of this type.
+  /// Answers the oldest request of this type.
   @discardableResult mutating func answer(_ type: String, _ message: ServerMessage = .ok(Success(won: true, sdp: "v=0")))
     -> [PhoneMachine.Action]
   {
@@ -78,7 +78,7 @@ struct PhoneRig {
     _ = welcome()
   }
 
-  /// Timers until then.
+  /// Advances the time; timers fire on the way.
   mutating func wait(_ time: Duration) -> [PhoneMachine.Action] {
     let end = now + time
     var all: [PhoneMachine.Action] = []
@@ -90,7 +90,7 @@ struct PhoneRig {
     return all
   }
 
-  /// An incoming call on the screen, offered and described.
+  /// Offers an incoming call that is described and reported to the screen.
   mutating func ring(_ call: Identifier) {
     offer(call)
     give(.reported(call, nil))
@@ -105,7 +105,7 @@ struct PhoneRig {
 }
 
 extension [PhoneMachine.Action] {
-  /// Names of what was done, without what it carries.
+  /// Names of the actions, without their values.
   var names: [String] { map { String(String(describing: $0).prefix { $0.isLetter }) } }
   var audio: [AudioRequest] { compactMap { if case .audio(let order) = $0 { order } else { nil } } }
   var completions: [Bool] { compactMap { if case .complete(_, let isDone) = $0 { isDone } else { nil } } }

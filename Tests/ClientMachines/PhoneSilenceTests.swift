@@ -3,7 +3,7 @@ import Bytes
 import ClientMachines
 import Testing
 
-/// A connected call in which nothing comes from the gateway any more, and no event says why.
+/// A connected call in which the gateway's packets stop, and no event states the reason.
 @Suite struct PhoneSilenceTests {
   private static let call = PhoneRig.call(1)
 
@@ -29,7 +29,7 @@ import Testing
     actions.count { if case .socket(.connectAlternate) = $0 { true } else { false } }
   }
 
-  @Test func `the socket is asked when silence begins, and media is made anew when it stays`() {
+  @Test func `silence makes the phone ping at once, and restart media if it lasts`() {
     var rig = connected()
     #expect(rig.give(.media(Self.call, .silence(.began))).written == ["ping"])
     rig.receive(.pong)
@@ -39,7 +39,7 @@ import Testing
     #expect(ended.states.last?.isReconnecting == false && ended.states.last?.state == .connected)
   }
 
-  @Test func `a socket that is silent too is given up, and media is made anew by the next one`() {
+  @Test func `a socket that is silent too is given up, and the next one restarts media`() {
     var rig = connected()
     rig.give(.media(Self.call, .silence(.began)))
     let second = rig.wait(.seconds(1))
@@ -51,7 +51,7 @@ import Testing
     #expect(offers(back) == 1)
   }
 
-  @Test func `what comes back before the next socket does needs nothing`() {
+  @Test func `media that is back before the next socket needs no restart`() {
     var rig = connected()
     rig.give(.media(Self.call, .silence(.began)))
     _ = rig.wait(.seconds(1))
@@ -62,7 +62,7 @@ import Testing
     #expect(offers(rig.give(.socket(.frame(ServerFrame(.welcome(welcome), re: PhoneRig.call(0)).encoded())))) == 0)
   }
 
-  @Test func `silence of a call that is over, or was never connected, asks nobody`() {
+  @Test func `silence of a call that is over, or was never connected, causes no action`() {
     var rig = PhoneRig()
     rig.logIn()
     rig.ring(Self.call)

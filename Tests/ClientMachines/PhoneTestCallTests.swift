@@ -3,7 +3,7 @@ import Bytes
 import ClientMachines
 import Testing
 
-/// The test call of a preflight beside the phone's calls: no screen shows it, and it ends as one result whatever happens.
+/// The test call of a preflight beside the phone's calls: no screen shows it, and it has one result whatever happens.
 @Suite struct PhoneTestCallTests {
   private static let id = PhoneRig.call(9)
 
@@ -23,7 +23,7 @@ import Testing
       return String(String(describing: order).prefix { $0.isLetter })
     }
   }
-  /// Until the gateway has taken `call.start`.
+  /// A phone whose `call.start` the gateway has accepted.
   private func started() -> PhoneRig {
     var rig = online()
     rig.give(.testCall(Self.id))
@@ -54,11 +54,11 @@ import Testing
     #expect(all.states.isEmpty && all.ends.isEmpty && all.audio.isEmpty, "\(all.names)")
     #expect(!all.names.contains("report") && !all.names.contains("request") && !all.names.contains("listen"))
     #expect(rig.phone.liveCalls.isEmpty && rig.phone.info(of: Self.id) == nil)
-    // what is behind the end is nothing
+    // later inputs have no effect
     #expect(outcomes(rig.receive(.callEnded(CallOver(.unknown)), Self.id) + rig.wait(.seconds(60))).isEmpty)
   }
 
-  @Test func `a gateway without test calls, a phone offline, a call that goes on, a test that runs: none is made`() {
+  @Test func `a gateway without test calls, a phone offline, a call in progress, a running test: no test call is made`() {
     var without = online([])
     #expect(outcomes(without.give(.testCall(Self.id))) == [.unavailable])
     var offline = PhoneRig()
@@ -71,7 +71,7 @@ import Testing
     #expect(outcomes(twice.give(.testCall(Self.id))) == [.unavailable])
   }
 
-  @Test(arguments: [ErrorCode.tooMany, .overload, .notFound]) func `a refusal is one`(code: ErrorCode) {
+  @Test(arguments: [ErrorCode.tooMany, .overload, .notFound]) func `a refusal of the test call is its result`(code: ErrorCode) {
     var rig = online()
     rig.give(.testCall(Self.id))
     rig.give(.media(Self.id, .described(sdp: "v=0", generation: 1)))
@@ -87,7 +87,7 @@ import Testing
     #expect(orders(all) == ["close"] && all.written.contains("call.end"))
   }
 
-  @Test func `media that fails is said to the gateway, which ends it`() {
+  @Test func `failed media is reported to the gateway, which ends it`() {
     var rig = started()
     #expect(rig.give(.media(Self.id, .failed(.ice, "no pair"))).written == ["media.fail"])
     let all = rig.receive(.callEnded(CallOver(.mediaFailed, by: .gateway)), Self.id)
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `a call that comes meanwhile rings, and both go on`() {
+  @Test func `a call that arrives meanwhile rings, and both continue`() {
     var rig = started()
     #expect(rig.offer(PhoneRig.call(1)).names.contains("report"))
     rig.give(.media(Self.id, .connected(generation: 1, pair: nil, roundTripMilliseconds: nil, profile: "p")))

@@ -1,9 +1,9 @@
 import Foundation
 
-/// A file of `Tests/Vectors/client`, as its README describes it: cases of events for a phone and of what it does then.
+/// A file of `Tests/Vectors/client`, as its README describes it: cases of events for a phone, with its expected actions.
 struct VectorFile {
   struct Step {
-    /// Of the event, from 1.
+    /// The event's line in the file, from 1.
     var line: Int
     var event: String
     var expected: [String] = []
@@ -14,7 +14,7 @@ struct VectorFile {
     var line: Int
     var settings: [String] = []
     var steps: [Step] = []
-    /// A case with rows is played once for each.
+    /// A case with rows is played once for each of them.
     var rows: [[String]] = []
     var comparesAcks = false
   }
@@ -74,7 +74,7 @@ struct VectorFile {
       switch word {
       case "row": cases[cases.count - 1].rows.append(words)
       case "phone": cases[cases.count - 1].settings += words
-      // for other clients
+      // a marker for other clients
       case "not": break
       default: cases[cases.count - 1].comparesAcks = true
       }
@@ -95,7 +95,7 @@ struct VectorFile {
     definitions.reduce(text) { $0.replacingOccurrences(of: "%" + $1.name, with: $1.text) }
   }
 
-  /// The file with what was seen in place of what was expected; events that were not played keep theirs.
+  /// The file with the observed lines instead of the expected ones; events that were not played keep theirs.
   func rewritten(_ seen: [Int: [String]]) -> String {
     var out: [String] = []
     var skips = false
@@ -115,7 +115,7 @@ struct VectorFile {
     return out.joined(separator: "\n")
   }
 
-  /// The first word, and the rest.
+  /// Splits a text into its first word and the rest.
   static func split(_ text: String) -> (String, String) {
     guard let space = text.firstIndex(of: " ") else { return (text, "") }
     return (String(text[..<space]), text[space...].trimmingCharacters(in: .whitespaces))
@@ -123,7 +123,7 @@ struct VectorFile {
 }
 
 extension VectorFile.Case {
-  /// The case as it is for one row: `%1` is its first word.
+  /// The case for one row: `%1` is replaced by the row's first word.
   func filled(_ row: [String]) -> Self {
     func fill(_ text: String) -> String {
       row.indices.reversed().reduce(text) { $0.replacingOccurrences(of: "%\($1 + 1)", with: row[$1]) }

@@ -6,21 +6,22 @@ import Testing
 
 @testable import TrunklineClient
 
-/// The phone that the vectors are played to: reads events as `Tests/Vectors/client/README.md` has them, and writes what follows in the same words.
+/// The phone that plays the vectors: reads events in the notation of `Tests/Vectors/client/README.md`, and writes the phone's
+/// actions in the same notation.
 struct VectorPhone {
   private var machine: PhoneMachine
   private var now = Instant.zero
   private let comparesAcks: Bool
-  /// Sockets are numbered: messages of an older one are dropped.
+  /// The number of the newest socket: messages of older ones are dropped.
   private var socket = 0
-  /// Which session each was opened for, 0 the phone's own, and the newest of each session.
+  /// The session for which each socket was opened (0: the phone's own), and the newest socket of each session.
   private var owners: [Int: Int] = [:]
   private var newest: [Int: Int] = [:]
   private let hasNodes: Bool
-  /// Ids that the phone has made, in the order in which they were seen.
+  /// Ids that the phone has made, in order of appearance.
   private var made: [Identifier] = []
   private var told: [Identifier: String] = [:]
-  /// What the log says of it, messages too.
+  /// Log lines for the actions, messages included.
   private(set) var logged: [String] = []
   private var logLines = LogLines()
   /// The id of the latest request of each type.
@@ -44,7 +45,7 @@ struct VectorPhone {
     hasNodes = settings.contains("nodes")
   }
 
-  /// What one line of the file causes.
+  /// Plays one line of the file; returns its effects.
   mutating func play(_ event: String) throws -> [String] {
     if event.hasPrefix("@") {
       guard let milliseconds = Int64(event.dropFirst()) else { throw Unreadable(text: "no time: \(event)") }
@@ -202,7 +203,7 @@ struct VectorPhone {
     }
   }
 
-  /// `call.ended $A seq=3 {"reason":"busy"}` as a frame.
+  /// Turns `call.ended $A seq=3 {"reason":"busy"}` into a frame.
   private func frame(_ text: String) throws -> String {
     let brace = text.firstIndex(of: "{") ?? text.endIndex
     var fields: [String] = []
@@ -227,7 +228,7 @@ struct VectorPhone {
     return "{" + fields.joined(separator: ",") + "}"
   }
 
-  /// `$A` is a call's id, `$1` the first id that the phone made, `$hello` that of the latest `hello`.
+  /// `$A` is a call's id, `$1` the first id that the phone made, `$hello` the id of the latest `hello`.
   private func id(_ text: String?) throws -> Identifier {
     guard let text, text.hasPrefix("$") else { throw Unreadable(text: "no id: \(text ?? "")") }
     if let number = Int(text.dropFirst()), made.indices.contains(number - 1) { return made[number - 1] }
@@ -238,7 +239,7 @@ struct VectorPhone {
     return Identifier(high: 0x4000, low: 0x8000_0000_0000_0000 + UInt64(letter))
   }
 
-  /// `+15550001/Ann`: what begins with + is a number, what has an @ an address, all else a name of another kind.
+  /// `+15550001/Ann`: a text that begins with + is a number, one with an @ an address, any other a generic name.
   private func handle(_ text: String) -> Handle {
     let parts = text.split(separator: "/", maxSplits: 1).map(String.init)
     let value = parts.first ?? ""
@@ -248,7 +249,7 @@ struct VectorPhone {
 }
 
 extension VectorPhone {
-  /// `exp` of a token that has one: `h.PAYLOAD.s`.
+  /// `exp` of a token `h.PAYLOAD.s`; nil if it has none.
   private static func expiry(of token: String) -> Int64? {
     struct Claims: Decodable { var exp: Int64 }
     let parts = token.split(separator: ".")
@@ -324,7 +325,7 @@ extension VectorPhone {
       newest[session] = socket
       let gateway = session == 0 ? machine.gateway : machine.gateway(of: session)
       return "connect #\(socket)" + (gateway.map { " " + $0 } ?? "")
-    // a browser has no choice of interfaces
+    // browsers cannot choose an interface
     case .connectAlternate: return nil
     case .close(let code): return name + "close \(code)"
     case .write(let bytes): return frame(bytes).map { name + $0 }
@@ -360,7 +361,7 @@ extension VectorPhone {
     return String(decoding: data, as: UTF8.self)
   }
 
-  /// Nil: what the app is told of the call is what it was told before.
+  /// The call as the app sees it; nil if that has not changed.
   private mutating func line(_ info: CallInfo) -> String? {
     var words = [info.state.rawValue, text(info.peer)]
     if info.isMuted { words.append("muted") }

@@ -2,27 +2,28 @@ import AppProtocol
 import Foundation
 import Testing
 
-/// The machines against `Tests/Vectors/client`: events in, frames and states out, written for clients in any language.
-/// `TRUNKLINE_GOLDEN=write swift test --filter VectorTests` writes what the machines do: read it against docs/reference/protocol.md then.
+/// Plays `Tests/Vectors/client` to the machines: events in, frames and states out, written for clients in any language.
+/// `TRUNKLINE_GOLDEN=write swift test --filter VectorTests` writes the machines' actions into the files: compare them with
+/// docs/reference/protocol.md then.
 @Suite struct VectorTests {
   static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .appendingPathComponent("Vectors/client")
   private static let isWriting = ProcessInfo.processInfo.environment["TRUNKLINE_GOLDEN"] == "write"
 
-  /// Where a case went another way.
+  /// The line at which a case differs, and how.
   struct Difference {
     var line: Int
     var text: String
   }
 
-  @Test(arguments: ["sessions", "replay", "races", "reasons", "nodes", "questions"]) func `the machines do what the vectors say`(
+  @Test(arguments: ["sessions", "replay", "races", "reasons", "nodes", "questions"]) func `the machines follow the vectors`(
     _ name: String
   ) throws {
     let url = Self.folder.appendingPathComponent("\(name).txt")
     let file = try VectorFile(name: "\(name).txt", text: String(contentsOf: url, encoding: .utf8))
     var seen: [Int: [String]] = [:]
     for one in file.cases {
-      // rows are a table: they are never written
+      // rows form a table, which is never rewritten
       if Self.isWriting, one.rows.isEmpty {
         if let difference = Self.play(one, keeping: &seen) { Issue.record("\(file.name):\(difference.line): \(difference.text)") }
         continue
@@ -57,7 +58,7 @@ import Testing
     }
     #expect(lines.count > 500 && secrets.count > 15, "\(lines.count) lines, \(secrets.count) secrets")
     let words = Set(lines.flatMap { $0.split(whereSeparator: { " =\"".contains($0) }).map(String.init) })
-    // as words: "s1" is a part of many
+    // compared as words: "s1" is a part of many others
     #expect(words.isDisjoint(with: secrets), "\(words.intersection(secrets))")
     let numbers = secrets.filter { $0.hasPrefix("+") }
     for line in lines { #expect(!numbers.contains { line.contains($0.dropFirst()) }, "\(line)") }
@@ -72,7 +73,7 @@ import Testing
     #expect(files.allSatisfy { $0.cases.count >= 4 })
   }
 
-  @Test func `every reason of the protocol is in the vectors, with what the screen is told`() throws {
+  @Test func `every reason of the protocol is in the vectors, with the reason that the screen gets`() throws {
     let file = try VectorFile(
       name: "reasons", text: String(contentsOf: Self.folder.appendingPathComponent("reasons.txt"), encoding: .utf8))
     let rows = try #require(file.cases.first { $0.name.hasPrefix("call.ended") }).rows
@@ -82,7 +83,7 @@ import Testing
     for name in never { #expect(EndReason(rawValue: name)?.callEndedReason == nil) }
   }
 
-  @Test func `a line that is wrong is told with its file's line and both texts`() throws {
+  @Test func `a wrong line is reported with its number in the file and both texts`() throws {
     let text = """
       # a comment
       case a token
@@ -103,7 +104,7 @@ import Testing
     }
   }
 
-  /// Nil: the case went as the file says.
+  /// Plays a case; nil: it matches the file.
   private static func play(_ one: VectorFile.Case) -> Difference? {
     do {
       var phone = try VectorPhone(settings: one.settings, comparesAcks: one.comparesAcks)
@@ -117,7 +118,7 @@ import Testing
     return nil
   }
 
-  /// Keeps what is seen by the event's line.
+  /// Collects the effects by the event's line.
   private static func play(_ one: VectorFile.Case, keeping seen: inout [Int: [String]]) -> Difference? {
     do {
       var phone = try VectorPhone(settings: one.settings, comparesAcks: one.comparesAcks)
@@ -138,7 +139,7 @@ import Testing
     return (["\(name)", "after: \(step.event)"] + lost.map { "- \($0)" } + extra.map { "+ \($0)" }).joined(separator: "\n")
   }
 
-  /// Frames are compared as JSON: the order of keys says nothing.
+  /// Compares frames as JSON: the order of keys does not matter.
   private static func canonical(_ line: String) -> String {
     guard let brace = line.firstIndex(of: "{"),
       let object = try? JSONSerialization.jsonObject(with: Data(line[brace...].utf8)),
