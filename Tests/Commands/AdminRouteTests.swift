@@ -9,8 +9,8 @@ import Yams
 @testable import AppServer
 @testable import trunkline
 
-/// The admin API's table: every operation of docs/reference/admin-api.yaml is a row and every row an operation, and no spelling of a path gives a token
-/// more than its scope.
+/// The admin API's table: every operation of docs/reference/admin-api.yaml is a row and every row an operation, and no spelling
+/// of a path gives a token more than its scope.
 @Suite struct AdminRouteTests {
   // MARK: the document
 
@@ -72,7 +72,7 @@ import Yams
 
   // MARK: spellings
 
-  /// The real table behind the real door, with handlers that say who they are.
+  /// The real table behind the real entry point, with handlers that answer with the operation's name.
   private struct Rig {
     let door: AdminEndpoint
     init() {
@@ -88,7 +88,7 @@ import Yams
           }))
     }
 
-    /// Status and body; 400 of what the parser refuses.
+    /// Status and body; 400 if the parser refuses the request.
     func ask(_ method: String, _ target: String, _ scope: APIScope?) -> (status: Int, body: String, response: HTTPResponse?) {
       guard let request = try? AdminRequest(method, target) else { return (400, "", nil) }
       return ask(request, scope)
@@ -109,7 +109,7 @@ import Yams
     "/" + path.split(separator: "/").map { $0.hasPrefix("{") ? "x1" : String($0) }.joined(separator: "/")
   }
 
-  /// Spellings of a path that a reader could take for the path itself.
+  /// Spellings of a path that a reader could mistake for the path itself.
   private static func spellings(_ path: String) -> [String] {
     let parts = path.split(separator: "/").map(String.init)
     var out = ["/" + path, "//" + path, path + "/", path + "//", path + "/.", path + "/%2e", path + "/x/..", path + "/x/%2E%2e"]
@@ -138,7 +138,8 @@ import Yams
     return out
   }
 
-  /// What the most lenient server would answer: decoded until nothing is left to decode, without what is empty or relative.
+  /// The routes that the most lenient server would choose: decoded until nothing is left to decode, without empty and relative
+  /// parts.
   private static func lenient(_ target: String) -> [Route] {
     var path = target.split(separator: "?", omittingEmptySubsequences: false).first.map(String.init) ?? ""
     for _ in 0..<4 { path = path.removingPercentEncoding ?? path }
@@ -163,7 +164,7 @@ import Yams
     #expect(rig.ask(route.method.rawValue, plain, nil).status == (route.scope == nil ? 200 : 401))
   }
 
-  /// With every method, so that operations of one path are of one case.
+  /// All methods in one case, so that operations of one path are tested together.
   @Test(arguments: Set(AdminRow.all.map(\.route.path)).sorted())
   func `no spelling of a path gives a token more than its scope`(path: String) throws {
     let rig = Rig()
@@ -171,7 +172,7 @@ import Yams
     let isOpen = AdminRow.all.contains { $0.route.path == path && $0.route.scope == nil }
     for spelling in Self.spellings(Self.example(path)) {
       for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "get"] {
-        // what the parser refuses is 400 before anybody is asked
+        // the parser answers 400 before any handler is called
         guard let request = try? AdminRequest(method, spelling) else { continue }
         asked += 1
         for scope in APIScope.allCases {
@@ -198,7 +199,7 @@ import Yams
     "/v1/traces/",
     "/%761/traces/1", "/v1/trace%73/1", "/v1%2ftraces%2f1", "/v1/traces/..", "/v1/traces/%2e%2e", "//", "/v1/directory/",
   ])
-  func `a path that could be read as another one is 400 to whoever has a token, and 401 to who has none`(path: String) {
+  func `a path that could be read as another one is 400 with a token, and 401 without one`(path: String) {
     let rig = Rig()
     for scope in APIScope.allCases { #expect(rig.ask("GET", path, scope).status == 400, "\(path) with \(scope)") }
     #expect(rig.ask("GET", path, nil).status == 401)
@@ -212,7 +213,7 @@ import Yams
     #expect(rig.ask("GET", "/v1/trunks/revoke%20d", .read).body == "getTrunk trunk=revoke d")
   }
 
-  @Test func `what no row has is told what there is`() {
+  @Test func `an unknown path or method is refused with the known ones`() {
     let rig = Rig()
     let unknown = rig.ask("GET", "/v1/nothing", .read)
     #expect(unknown.status == 404 && unknown.body.contains("/v1/calls/{call}/hangup"))

@@ -9,7 +9,7 @@ import Testing
 
 @testable import trunkline
 
-/// Bodies and idempotency keys of `/v1/calls`; what they do to a call: `CallControlTests`.
+/// Bodies and idempotency keys of `/v1/calls`; `CallControlTests` tests their effect on calls.
 @Suite struct CallPagesTests {
   private static let notice = Announcement(Recording([1, 2, 3]))
   private func command(_ word: String, _ body: String) -> Result<CallCommand, APIError> {
@@ -69,7 +69,7 @@ import Testing
       ("digits", "{\"digits\":\"\(String(repeating: "1", count: 65))\"}"),
       ("hold", "{\"on\":true}" + String(repeating: " ", count: 4_096)), ("hold", String(repeating: "[", count: 4_000)),
     ])
-  func `a body that is none is a bad request`(word: String, body: String) {
+  func `an invalid body is a bad request`(word: String, body: String) {
     guard case .failure(let error) = command(word, body) else {
       Issue.record("\(body.prefix(80)) was taken")
       return
@@ -77,7 +77,7 @@ import Testing
     #expect(error.code == .badRequest)
   }
 
-  @Test func `on as false stops what plays; true says nothing, and both with a file say too much`() {
+  @Test func `on as false stops the playing file; true alone, and on with a file, are refused`() {
     #expect(command("play", #"{"on":false}"#) == .success(.play(nil)))
     for body in [#"{"on":true}"#, #"{"on":false,"file":"notice.wav"}"#, "{}", #"{"file":null}"#] {
       guard case .failure(let error) = command("play", body) else {
@@ -161,7 +161,7 @@ import Testing
     #expect(try status(table.begin("k", request("b"), at: now + .seconds(86_400))) == nil, "a day is over")
   }
 
-  @Test(arguments: [429, 500, 503]) func `what may go better next time is not kept`(code: Int) throws {
+  @Test(arguments: [429, 500, 503]) func `a failure that may be temporary is not kept`(code: Int) throws {
     let table = IdempotencyTable()
     table.finish(try ticket(table.begin("k", request("a"), at: now)), .text(code, "later"))
     #expect(try status(table.begin("k", request("a"), at: now)) == nil)
@@ -189,7 +189,7 @@ import Testing
     #expect(try late.count == 1 && status(late.begin("b", request("b"), at: now)) == 409)
   }
 
-  @Test(arguments: ["", " ", "a b", "ä", "\u{7}", String(repeating: "k", count: 129)]) func `a key that is none is refused`(
+  @Test(arguments: ["", " ", "a b", "ä", "\u{7}", String(repeating: "k", count: 129)]) func `an invalid key is refused`(
     key: String
   ) throws {
     #expect(try status(IdempotencyTable().begin(key, request("a"), at: now)) == 400)

@@ -11,7 +11,7 @@ import Testing
 
 @testable import trunkline
 
-/// Where calls and devices are, as the admin port and the commands show it.
+/// Locations of calls and devices, as the admin port and the commands show them.
 @Suite struct ClusterCallsTests {
   private static let own = Incarnation(node: "n2", started: 5)
   private static func node(_ name: String) -> Incarnation { Incarnation(node: name, started: 7) }
@@ -28,7 +28,7 @@ import Testing
     return CallEntry(line, users: ["alice"])
   }
 
-  /// A node n2 with calls of its own, which sees these others as living.
+  /// A node n2 with its own calls, which sees these others as living.
   private func machine(calls: Range<UInt64> = 0..<0, others: [String]) -> ClusterMachine {
     let settings = ClusterMachine.Settings(
       Self.own, url: "wss://n2/v1/connect", sip: "sip:127.0.0.1:5060", version: "1", configuration: "")
@@ -44,7 +44,7 @@ import Testing
     return machine
   }
 
-  /// What a shared store that has these calls answers, in pages of its own size.
+  /// A shared store that answers with these calls, in pages of its own size.
   private final class SharedStore: Sendable {
     let asked = Mutex<[String]>([])
     let calls: [Incarnation: [CallEntry]]
@@ -73,7 +73,7 @@ import Testing
     return try #require(page.withLock { $0 })
   }
 
-  /// All pages, as a client reads them.
+  /// All pages, as a client would read them.
   private func pages(_ machine: ClusterMachine, _ sharedStore: SharedStore) throws -> [ClusterCalls] {
     var out = [try page(machine, sharedStore)]
     while let next = out.last?.next, out.count < 100 { out.append(try page(machine, sharedStore, after: next)) }
@@ -111,7 +111,7 @@ import Testing
     #expect(try page(machine, sharedStore, after: "n9.4:77").calls.isEmpty)
   }
 
-  @Test func `the shared store away: the calls here, and it is said`() throws {
+  @Test func `without the shared store: the calls of this node, marked as partial`() throws {
     let sharedStore = SharedStore([:], fails: true)
     let read = try page(machine(calls: 0..<3, others: ["n1", "n3"]), sharedStore)
     #expect(read.partial && read.calls.count == 3 && read.next == nil && read.asked == "n2")
@@ -121,7 +121,7 @@ import Testing
   @Test(arguments: [
     "", "n1", "n1.4", "n1.4:x", "n1:4", ".4:1", "n1.4:00000000-0000", String(repeating: "n", count: 200) + ".1:1",
   ])
-  func `what is no position is none`(text: String) { #expect(ClusterCallsReader.Position(text) == nil) }
+  func `an invalid position is refused`(text: String) { #expect(ClusterCallsReader.Position(text) == nil) }
 
   @Test func `a url of two nodes is found, and shown beside both`() {
     func lease(_ name: String, _ url: String) -> NodeLease {
@@ -151,10 +151,10 @@ import Testing
       accounts: ["work"])
   }
 
-  @Test func `a user's devices: of the asked node by its own word, of others by the shared store's, a dead one's as gone`() {
+  @Test func `a user's devices: at the asked node by its own table, elsewhere by the shared store, at a dead one as gone`() {
     let view = ClusterView(machine(others: ["n1"]).sight(.nodes, most: 256, at: .zero + .seconds(100)))
     var found = LocatedUser("alice")
-    // what the shared store says of a device here that is not here any more counts for nothing
+    // an entry of the shared store for a device that is no longer here does not count
     found.whereabouts = [
       Self.whereabouts("cell", Self.node("n1")), Self.whereabouts("old", Incarnation(node: "n1", started: 3)),
       Self.whereabouts("stale", Self.own),

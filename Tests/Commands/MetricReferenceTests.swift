@@ -6,7 +6,7 @@ import Testing
 @testable import Configuration
 @testable import trunkline
 
-/// docs/operate/monitoring.md lists what a gateway exposes; dashboards and alerts are held to that list by `Tests/Documents`.
+/// docs/operate/monitoring.md lists the metrics of a gateway; `Tests/Documents` compares dashboards and alerts with that list.
 @Suite struct MetricReferenceTests {
   private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("docs/operate/monitoring.md")
@@ -15,7 +15,7 @@ import Testing
     "| `\(family.name)` | \(family.kind.rawValue) | \(family.labelNames.joined(separator: ", ")) | \(family.help) |"
   }
 
-  /// A gateway with everything that has metrics, on a loopback address of this process.
+  /// Settings with every part that has metrics, on a loopback address of this process.
   private func settings(_ folder: String) throws -> Settings {
     try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(fileURLWithPath: folder + "/jwt.key"))
     // this shared store's port has no listener

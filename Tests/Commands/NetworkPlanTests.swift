@@ -7,7 +7,7 @@ import Testing
 
 @testable import trunkline
 
-/// What a configuration means on a machine with these addresses: values in, a value out.
+/// The network plan of a configuration on a machine with these addresses: a function of values.
 @Suite struct NetworkPlanTests {
   private let loopback = MachineAddresses.Entry(.loopback, prefixLength: 8)
   private func ip(_ text: String) -> IPAddress { IPAddress(text)! }
@@ -41,7 +41,7 @@ import Testing
     #expect(without.media.isEmpty && without.reason != nil, "a bridge without a carrier is none")
   }
 
-  @Test func `loopback stands in where all that talks to the gateway is on this machine, and nowhere else`() {
+  @Test func `loopback is used where all peers of the gateway are on this machine, and nowhere else`() {
     #expect(plan(has(), app: "127.0.0.1").media.map(\.bind) == [.loopback])
     #expect(plan(has(), app: "127.0.0.1").reason == nil)
     let trunk = { (text: String) in { (settings: inout Settings) in settings.trunks = [Self.trunk(text)] } }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import trunkline
 
-/// The CSV of `trunkline users`, and what is told of a user.
+/// The CSV of `trunkline users`, and the report on a user.
 @Suite struct NumberListTests {
-  /// In pieces of `size` bytes.
+  /// Reads a list in pieces of `size` bytes.
   private func read(_ text: some Sequence<UInt8>, by size: Int = 1 << 20) throws -> NumberTable {
     var rest = Data(text)
     return try NumberList.read {
@@ -69,7 +69,7 @@ import Testing
       _ = try NumberList.read(limit: limit) {
         defer { sent = true }
         guard sent else { return Data("number,user\n".utf8) }
-        // 10,000,000 lines, if anybody read so far
+        // 10,000,000 lines, if all were read
         guard next < 10_000_000 else { return Data() }
         defer { next += 10_000 }
         return Data((next..<next + 10_000).map { "+49\($0),u\($0)\n" }.joined().utf8)

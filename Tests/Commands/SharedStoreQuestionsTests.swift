@@ -14,7 +14,7 @@ import Testing
 @Suite struct SharedStoreQuestionsTests {
   private let call = CallID(high: 1, low: 2)
 
-  /// What records were answered, in order.
+  /// The answers for records, in order.
   private final class Answers: Sendable {
     private let list = Mutex<[RecordAnswer]>([])
     var all: [RecordAnswer] { list.withLock { $0 } }
@@ -48,7 +48,7 @@ import Testing
     let sharedStore = try RedisSharedStore(
       SharedStoreSettings(.redis(.init("127.0.0.1", 1))), node: Incarnation(node: "n1", started: 1), logger: logger
     ) { event in
-      // kept for the test to answer
+      // the test answers it later
       if case .reply(let id, _) = event { ids.withLock { $0.append(id) } }
     }
     for _ in 0..<3 { questions.ask(.append(call, record: []), of: sharedStore) { answers.add(RecordAnswer($0)) } }

@@ -11,9 +11,9 @@ import Trunking
 @testable import CallFlow
 @testable import trunkline
 
-/// `/v1/status`: what it costs, however many look at it, and what is in it.
+/// `/v1/status`: its cost with many readers, and its contents.
 @Suite struct StatusBoardTests {
-  /// A board whose calls are read by the test.
+  /// A board that gets its calls from the test.
   private final class Rig: Sendable {
     struct Reading: Sendable {
       var page: @Sendable ([StatusCall]) -> Void
@@ -46,7 +46,7 @@ import Trunking
         }, now: Instant(nanoseconds: 1_000_000_000_000) + .seconds(seconds))
     }
 
-    /// Ends the reading that was begun last.
+    /// Ends the newest reading.
     func end(_ calls: [StatusCall], isComplete: Bool = true) throws {
       let reading = try #require(readings.withLock { $0.last })
       reading.page(calls)
@@ -98,18 +98,18 @@ import Trunking
 
   private func last(_ rig: Rig) throws -> Body { try #require(rig.answers.withLock { $0.last }) }
 
-  @Test func `ten who look at once cost one reading of the calls, and the next of them none while it is young`() throws {
+  @Test func `ten requests at once cost one reading of the calls, and the next one none while it is young`() throws {
     let rig = Rig()
     for _ in 0..<10 { try rig.ask() }
     #expect(rig.readings.withLock { $0.count } == 1 && rig.answers.withLock { $0.isEmpty })
     try rig.end([call(1)])
     #expect(rig.answers.withLock { $0.count } == 10 && rig.answers.withLock { $0.allSatisfy { $0.calls.count == 1 } })
-    // young by the clock of the machine, which has not gone on for a thousand seconds
+    // young by the machine's clock, on which the thousand seconds have not passed
     try rig.ask("", at: -1_000)
     #expect(rig.readings.withLock { $0.count } == 1 && rig.answers.withLock { $0.count } == 11)
   }
 
-  @Test func `while control does not answer, who asks gets what is known at once, and it says so`() throws {
+  @Test func `while control does not answer, requests get the known part, marked as incomplete`() throws {
     let rig = Rig()
     try rig.ask()
     try rig.ask("", at: 1)
@@ -123,7 +123,7 @@ import Trunking
     #expect(try last(rig).calls.complete)
   }
 
-  @Test func `a refused question is answered with the calls of before`() throws {
+  @Test func `after a refused question the answer has the calls of before`() throws {
     let rig = Rig()
     try rig.ask()
     try rig.end([], isComplete: false)
@@ -132,7 +132,7 @@ import Trunking
     #expect(rig.readings.withLock { $0.count } == 2, "it is asked again")
   }
 
-  @Test func `of ten thousand calls a hundred are shown, the poor first; what is looked for is looked for in all`() throws {
+  @Test func `of ten thousand calls a hundred are shown, the poor first; a search covers all`() throws {
     let rig = Rig()
     try rig.ask()
     let all = (1...10_000 as ClosedRange<UInt64>).map { number in
@@ -158,7 +158,7 @@ import Trunking
     #expect(throws: APIError.self) { try rig.ask("?find=") }
   }
 
-  @Test func `a trunk says since when it is as it is, and those that are down come first`() throws {
+  @Test func `a trunk has the time since when its state holds, and those that are down come first`() throws {
     let rig = Rig()
     var (carrier, backup) = (TrunkStatus(trunk: "carrier"), TrunkStatus(trunk: "backup"))
     let now = MonotonicClock.now()
