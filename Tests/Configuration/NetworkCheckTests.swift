@@ -19,7 +19,7 @@ import Testing
     return try folder.parse(text).warnings.map(\.message)
   }
 
-  @Test func `a carrier outside that would be told a private address is warned of, for SIP and for media`() throws {
+  @Test func `an outside carrier that would get a private address causes a warning, for SIP and for media`() throws {
     let found = try warnings()
     #expect(found.count == 2 && found[0].contains("203.0.113.0 is outside local_networks and would get 10.0.0.5 for SIP"))
     #expect(found[1].contains("would get 10.0.0.5 for media"))
@@ -41,7 +41,7 @@ import Testing
     ("10.0.0.5:5060", "10.0.0.5", "peers: [ 10.9.0.0/16 ]"),
     ("198.51.100.7:5060", "198.51.100.7", "peers: [ 203.0.113.0/24 ]"),
     ("198.51.100.7:5060", "[ 10.0.0.5, 198.51.100.7 ]", "peers: [ 203.0.113.0/24 ]"),
-  ]) func `who is told what reaches us is not`(udp: String, media: String, trunk: String) throws {
+  ]) func `a peer that gets a reachable address causes no warning`(udp: String, media: String, trunk: String) throws {
     let list = media.hasPrefix("[") ? String(media.dropFirst().dropLast()) : media
     #expect(try warnings(udp: udp, media: list, trunk: trunk) == [])
   }
@@ -90,7 +90,7 @@ import Testing
     ("udp: 127.0.0.1:5060", "uri: \"sip:carrier.example\""),
     ("udp: \"[::]:5060\"", "uri: \"sip:[::1]:5070\", peers: [ 192.0.2.0/24 ]"),
   ])
-  func `a trunk that one listener reaches is taken`(listener: String, trunk: String) {
+  func `a trunk that one listener reaches is accepted`(listener: String, trunk: String) {
     let text = """
       listen: { sip: { \(listener) } }
       auth: { jwt: { key_file: jwt.key } }
