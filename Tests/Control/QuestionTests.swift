@@ -10,7 +10,7 @@ import Platform
 import Synchronization
 import Testing
 
-/// The seam between control and who asks: values both ways.
+/// The seam between control and its askers: values both ways.
 @Suite struct QuestionTests {
   private let alice = DeviceKey(user: "alice", device: "phone")
 
@@ -44,7 +44,7 @@ import Testing
     surroundings.stop()
   }
 
-  @Test func `what is not there is answered, and a node alone has no cluster`() throws {
+  @Test func `a question about something unknown is answered, and a node alone has no cluster`() throws {
     let surroundings = try Surroundings()
     let none = Identifier(high: 1, low: 1)
     let questions: [ControlQuestion] = [.call(none), .over(none), .trunk("none"), .cluster(.nodes), .cluster(.entry(none))]
@@ -64,7 +64,7 @@ import Testing
     #expect(taken < 100_000 && inbox.post(.hangUp(Identifier(high: 1, low: 1))), "a full box of questions takes no input's place")
   }
 
-  /// Twice a second's worth: the second one waits, and what comes of calls meanwhile does not.
+  /// Twice the questions of one second: the second half waits, but inputs of calls do not.
   @Test func `a flood of questions is answered, and a call that comes meanwhile is not held up`() throws {
     let surroundings = try Surroundings()
     for number in 0..<4_000 as Range<UInt64> {
@@ -86,7 +86,7 @@ import Testing
     #expect(asker.begin(for: "loud") != nil)
   }
 
-  @Test func `steps of clients take turns on the asker's thread, and an answer comes to who asked`() throws {
+  @Test func `steps of clients take turns on the asker's thread, and an answer reaches its asker`() throws {
     let inbox = try Inbox()
     let asker = try Asker(inbox: inbox)
     let order = Mutex<[String]>([])
