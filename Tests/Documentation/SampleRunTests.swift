@@ -3,14 +3,14 @@ import Synchronization
 import Testing
 import TrunklineCallKit
 
-/// Samples that say what comes out are run as well.
+/// Runs the samples that state their output.
 @Suite struct SampleRunTests {
-  @Test func `the numbers of the Call Directory's samples are what stands beside them`() {
+  @Test func `the numbers of the Call Directory's samples are those of the comments beside them`() {
     #expect(DirectorySamples.numbers() == [15_550_009_999, 49_301_234_567, 442_079_460_018, nil])
     #expect(DirectorySamples.national() == 49_301_234_567)
   }
 
-  /// No gateway: what iOS asks of a push does not wait for one.
+  /// No gateway: reporting a push must not wait for one.
   private struct NoGateway: SocketConnector, Socket {
     func open(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> any Socket { self }
     func post(_ url: String, bearer: String, body: [UInt8]) {}
@@ -30,7 +30,7 @@ import TrunklineCallKit
     #expect(violations == [])
   }
 
-  /// LiveCommunicationKit's side of the sample: keeps what it is asked for, and does it at once.
+  /// The sample's LiveCommunicationKit side: records each request and fulfils it at once.
   private final class Screen: Conversations {
     struct Failure: Error {}
     let shown = Mutex<[String]>([])
@@ -89,7 +89,7 @@ import TrunklineCallKit
     #expect(received.words.withLock { $0 } == ["shown", "answer 1", "audio", "no", "end 2"])
   }
 
-  @Test func `a call that the other call screen refuses to show is told as refused`() {
+  @Test func `a call that the other call screen refuses to show is reported as refused`() {
     let (received, queue) = (Received(), DispatchQueue(label: "engine"))
     let system = ConversationSystem(Screen(refuses: true))
     system.attach(to: queue) { received.take($0) }
