@@ -3,8 +3,8 @@ import Configuration
 import Foundation
 import Testing
 
-/// What the documents point to is there, and what they show as a sample is one. `json frames` after a fence: a frame of the app
-/// protocol in each line; `json`: an object in each line; `yaml`: a whole configuration.
+/// Targets of the documents' links exist, and their samples are valid. `json frames` after a fence: a frame of the app protocol
+/// in each line; `json`: an object in each line; `yaml`: a whole configuration.
 @Suite struct DocumentsTests {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
@@ -14,7 +14,8 @@ import Testing
     var lines: [String]
   }
 
-  /// Files of the repository by their paths. What is built or installed is in hidden folders, of ten times as many files: these are not entered.
+  /// Files of the repository by their paths. Build products and installed files are in hidden folders, with ten times as many
+  /// files: these are not entered.
   private static let files: [String] = {
     let entries = FileManager.default.enumerator(atPath: root.path)
     var files: [String] = []
@@ -43,7 +44,7 @@ import Testing
     return String(text.compactMap { $0 == " " ? "-" : $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" ? $0 : nil })
   }
 
-  /// Targets of links and pictures, outside of fences, that are no URLs.
+  /// Targets of links and pictures outside of fences that are not URLs.
   static func links(_ lines: [String]) -> [(line: Int, target: String)] {
     var isFenced = false
     return lines.enumerated().flatMap { number, line -> [(line: Int, target: String)] in
@@ -53,13 +54,13 @@ import Testing
     }
   }
 
-  /// What stands behind the backticks of a fence, which may be inside of a list; nil for another line.
+  /// The text after the backticks of a fence, which may be in a list; nil for another line.
   private static func fence(_ line: String) -> String? {
     let text = line.drop { $0 == " " }
     return text.hasPrefix("```") ? String(text.dropFirst(3)) : nil
   }
 
-  /// The blocks behind a fence with exactly this word or these words, and the number of their first line.
+  /// The blocks after a fence with exactly this word or these words, and the number of their first line.
   static func samples(_ kind: String, in lines: [String]) -> [(line: Int, lines: [String])] {
     var found: [(line: Int, lines: [String])] = []
     var open: String?
@@ -74,7 +75,7 @@ import Testing
     return found
   }
 
-  /// The anchors of a page's headings, in order; of a heading that was there before, the number of such is behind it, as on the web.
+  /// The anchors of a page's headings, in order; a repeated heading gets the number of earlier ones appended, as on the web.
   static func anchors(_ lines: [String]) -> [String] {
     var isFenced = false
     var counts: [String: Int] = [:]
@@ -90,7 +91,7 @@ import Testing
     return found
   }
 
-  /// Paragraphs and items of lists with their number of words, by first line. Tables, headings and code are none.
+  /// Paragraphs and list items with their number of words, by first line. Tables, headings and code do not count.
   static func paragraphs(_ lines: [String]) -> [(line: Int, words: Int)] {
     var isFenced = false
     var isOpen = false
@@ -110,7 +111,7 @@ import Testing
     return found
   }
 
-  /// What a link or a name `PATH#ANCHOR` leads to: nil if it is there, else what is missing.
+  /// Checks the target of a link or of a name `PATH#ANCHOR`: nil if it exists, else the missing part.
   private static func missing(_ target: String, in folder: URL, page: URL) throws -> String? {
     let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     let file = parts[0].isEmpty ? page : folder.appendingPathComponent(parts[0])
@@ -185,7 +186,7 @@ import Testing
     }
   }
 
-  @Test func `an entry of the glossary has at most 25 words, and stands in order`() throws {
+  @Test func `an entry of the glossary has at most 25 words, and is in order`() throws {
     let page = try #require(try Self.pages.get().first { $0.path == "docs/reference/glossary.md" })
     let rows = page.lines.filter { $0.hasPrefix("| ") }.dropFirst().map { row in
       row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
