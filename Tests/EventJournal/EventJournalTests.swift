@@ -32,7 +32,7 @@ import Testing
     #expect(all.map(\.position) == Array(1...40))
     #expect(all[0].subject == "call 1" && all[1].subject == "50%")
     #expect(String(decoding: all[39].json, as: UTF8.self).contains(#""id":"\#(journal.epoch)-40""#))
-    // behind the middle of a segment, by another reader; and what comes later by the first
+    // after the middle of a segment, by another reader; and a later event by the first one
     #expect(EventReader(folder: folder).read(after: 17, most: 1).events.map(\.position) == [18])
     try journal.append([entry("late")])
     #expect(reader.read(after: 40, most: 10).events.map(\.subject) == ["late"])
@@ -68,7 +68,7 @@ import Testing
     let (events, isGap) = EventReader(folder: folder).read(after: 5, most: 10)
     #expect(isGap)
     #expect(events[0].position > 60)
-    // one that has a file open that is gone
+    // a reader whose open file was removed
     var (after, found) = (UInt64(1), false)
     for _ in 0..<100 {
       let (events, isGap) = slow.read(after: after, most: 10)
@@ -77,7 +77,7 @@ import Testing
       after = last.position
     }
     #expect(found && after == 100)
-    // and by age: nothing is as old as tomorrow
+    // and by age: tomorrow every event is too old
     journal.trim(now: Int64(Date().timeIntervalSince1970 * 1_000) + 90_000_000)
     #expect(segments().count == 1)
   }
@@ -112,7 +112,7 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let journal = try EventJournal(folder: folder)
     for number in 1...400 {
-      // every 50th is as long as a line may be
+      // every 50th has the maximum length of a line
       try journal.append([entry("\(number)", bytes: number % 50 == 0 ? Limits.eventBytes - 100 : 997 + number * 7)])
     }
     #expect(segments().count == 1 && segments()[0].bytes > 4 * Limits.readBytes)
@@ -122,7 +122,7 @@ import Testing
       #expect(look.events.map(\.position) == (after < 400 ? [after + 1] : []), "behind \(after)")
       #expect(!look.isGap)
     }
-    // half a line at the end is no event, and one from the future finds nothing
+    // an incomplete last line is not an event, and a position in the future finds nothing
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: segments()[0].path))
     try file.seekToEnd()
     try file.write(contentsOf: Data("401 1000 call.started c {\"half".utf8))
@@ -131,7 +131,7 @@ import Testing
     #expect(EventReader(folder: folder).look(after: 9_999, most: 1, entries: 1) { _, _ in true }.looked == 0)
   }
 
-  @Test func `a look with a filter that fits nothing, or everything, ends at its bound and goes on from there`() throws {
+  @Test func `a look with a filter that matches nothing, or everything, ends at its bound and continues from there`() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let journal = try EventJournal(folder: folder, mostBytes: 1 << 20, segmentBytes: 20_000)
     for number in 1...1_000 { try journal.append([entry("\(number)", kind: number % 100 == 0 ? "rare" : "call.started")]) }
