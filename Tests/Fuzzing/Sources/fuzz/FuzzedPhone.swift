@@ -2,21 +2,22 @@ import AppProtocol
 import Bytes
 import ClientMachines
 
-/// A phone whose gateway, system, audio device and user do what a step says, in any order. A step is a letter, a call's digit and what the
-/// letter needs. Held after each step: an action is completed once; no call connects without an answer or a dial; the audio device is
-/// started once at a time, configured before and given back with the last call; a timer moves on; what is kept is bounded.
+/// A phone whose gateway, system, audio device and user do what the steps say, in any order. A step is a letter, a call's digit
+/// and the letter's data. Checked after each step: an action is completed once; no call connects without an answer or a dial; the
+/// audio device is started once at a time, configured before and released with the last call; a timer advances; tables are
+/// bounded.
 struct FuzzedPhone {
   private var phone: PhoneMachine
   private var now = Instant(nanoseconds: 1_000_000_000)
   private(set) var device = DeviceCheck()
-  /// Of the phone, without an answer, the oldest first.
+  /// The phone's requests without an answer, the oldest first.
   private var requests: [Identifier] = []
-  /// The last number of the gateway's.
+  /// The gateway's last sequence number.
   private var number = 0
   private var lastAction = 0
   private var open: [SystemActionID: SystemRequest] = [:]
   private var completed: Set<SystemActionID> = []
-  /// What the phone has asked the system for, the oldest first.
+  /// The phone's requests to the system, the oldest first.
   private var asked: [SystemRequest] = []
   private var reporting: [Identifier] = []
   private var descriptions: [(call: Identifier, generation: Int)] = []
@@ -25,7 +26,7 @@ struct FuzzedPhone {
   private var reports: [Identifier: Int] = [:]
   private var ends: [Identifier: Int] = [:]
   private var waiting: [PhoneMachine.Input] = []
-  /// Gateway and system do at once what they are asked for.
+  /// Gateway and system fulfil each request at once.
   private let obliges: Bool
 
   static let calls = (0..<4).map { Identifier(high: 7, low: UInt64($0)) }
@@ -137,7 +138,7 @@ struct FuzzedPhone {
     }
   }
 
-  /// The device answers its next request of this kind with false.
+  /// Makes the device answer its next request of this kind with a failure.
   mutating func refuse(_ request: AudioRequest) { device.refuses = request }
 
   private mutating func tick() {
@@ -233,7 +234,7 @@ struct FuzzedPhone {
     requests.append(id)
   }
 
-  /// A gateway, a system and media that do what they are asked for.
+  /// Gateway, system and media fulfil all open requests.
   private mutating func oblige() {
     var rounds = 0
     while rounds < 64, !(asked.isEmpty && reporting.isEmpty && descriptions.isEmpty && requests.isEmpty) {
@@ -245,14 +246,14 @@ struct FuzzedPhone {
     }
   }
 
-  // MARK: what must hold
+  // MARK: invariants
 
   private func check() {
     guard waiting.isEmpty, phone.liveCalls.isEmpty else { return }
     precondition(!device.isConfigured && !device.isRunning, "the device is given back with the last call")
   }
 
-  /// The system ends what is left: then nothing is.
+  /// The system ends the remaining calls: then none exists, and no table exceeds its limit.
   mutating func finish() {
     for call in phone.liveCalls { perform(.end(call)) }
     precondition(phone.liveCalls.isEmpty, "a call that the user ended is over")
@@ -261,7 +262,7 @@ struct FuzzedPhone {
     }
     let limits = ["calls": 64, "tags": 256, "holds": 256, "orphans": 32, "open": 256, "outbox": 256]
     for (name, limit) in limits { precondition(count(of: name, in: phone) <= limit, "\(name) is bounded") }
-    // whatever happened, time passes without an end of timers
+    // whatever happened, time passes without endless timers
     for _ in 0..<40 { tick() }
   }
 
@@ -277,15 +278,15 @@ struct FuzzedPhone {
   }
 }
 
-/// The audio device as the phone must treat it: configured, started once at a time, stopped, given back.
+/// The audio device as the phone must use it: configured, started once at a time, stopped, released.
 struct DeviceCheck {
   private(set) var isConfigured = false
   private(set) var isRunning = false
   private(set) var starts = 0
-  /// Answers the next request of this kind with false.
+  /// The next request of this kind is answered with a failure.
   var refuses: AudioRequest?
 
-  /// - Returns: what the device says to it.
+  /// - Returns: the device's answer.
   mutating func take(_ request: AudioRequest) -> PhoneMachine.Input? {
     defer { if refuses == request { refuses = nil } }
     switch request {

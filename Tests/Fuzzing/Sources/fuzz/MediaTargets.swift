@@ -29,7 +29,8 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
   }
 }
 
-/// What a server may send, cut as the input says: the first octet of a piece is its length, or an order. Answers get the transaction that was asked for.
+/// A server's messages, cut as the input says: the first octet of a piece is its length, 0 a step of time. Answers get the
+/// transaction of the last request.
 @Sendable func fuzzTURN(_ bytes: [UInt8]) {
   let gateway = SocketAddress(IPAddress(198, 51, 100, 7), 40_000)
   let isStream = bytes.first.map { $0 % 2 == 1 } ?? false
@@ -86,7 +87,7 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
   }
 }
 
-/// The first byte chooses the profile and RTP or RTCP; random bytes must neither pass the tag nor be learnt from.
+/// The first byte chooses the profile and RTP or RTCP; random bytes must neither pass authentication nor be learnt from.
 @Sendable func fuzzSRTP(_ bytes: [UInt8]) {
   guard let first = bytes.first else { return }
   let profile = SRTPProfile.allCases[Int(first >> 1) % SRTPProfile.allCases.count]
@@ -105,8 +106,8 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
   }
 }
 
-/// One stream through an attacker: packets protected in order, then delivered, dropped, repeated, reordered or damaged as the
-/// bytes say. What passes must be what was sent, and nothing passes twice.
+/// One stream through an attacker: packets are protected in order, then delivered, dropped, repeated, reordered or damaged as the
+/// bytes say. A packet that passes must be one that was sent, and none passes twice.
 @Sendable func fuzzSRTPStream(_ bytes: [UInt8]) {
   guard let first = bytes.first else { return }
   let profile = SRTPProfile.allCases[Int(first) % SRTPProfile.allCases.count]

@@ -1,4 +1,4 @@
-/// Server frames into a phone, with ticks, taps, pushes and everything else between them: each line is a step.
+/// Server frames for a phone, with ticks, taps, pushes and other inputs between them: each line is a step.
 @Sendable func fuzzPhone(_ bytes: [UInt8]) {
   var phone = FuzzedPhone(obliges: false)
   for line in bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 64, omittingEmptySubsequences: true) {
@@ -8,8 +8,8 @@
   phone.finish()
 }
 
-/// A trace of the audio device: activation, interruption, reset, route, what the device says to its orders and when, in calls of a gateway
-/// that does what it is asked for. Two bytes a step.
+/// A trace of the audio device: activation, interruption, reset, route, its answers to requests and their time, in calls of a
+/// gateway that fulfils each request. Two bytes are a step.
 @Sendable func fuzzDevice(_ bytes: [UInt8]) {
   var phone = FuzzedPhone(obliges: true)
   for letter in "bow" {
@@ -21,7 +21,7 @@
             .utf8)
         : [])
   }
-  // what concerns calls and audio; a refused order stands before the step that causes it
+  // the steps for calls and audio; a refusal precedes the step that causes the request
   let letters = Array("OaCEvVRyFKhm%&PCz*=J:.hNi<>".utf8)
   for index in stride(from: 0, to: min(bytes.count - bytes.count % 2, 256), by: 2) {
     let (kind, digit) = (
