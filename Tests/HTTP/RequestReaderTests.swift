@@ -2,7 +2,7 @@ import Bytes
 import HTTP
 import Testing
 
-/// All steps of a reader that is given `pieces` one after the other, up to the first refusal.
+/// All steps of a reader that gets `pieces` one after the other, up to the first refusal.
 private func steps(_ pieces: [[UInt8]], bodyBytes: Int = 1_000) -> [RequestReader.Step] {
   var reader = RequestReader(bodyBytes: bodyBytes)
   var out: [RequestReader.Step] = []
@@ -67,7 +67,7 @@ private func refusal(_ text: String) -> Int? {
     #expect(request.head.target.query == "q")
   }
 
-  /// Requests in a row with bodies of both kinds, at every split into two and octet by octet: the same requests come out.
+  /// Pipelined requests with bodies of both kinds, at every split into two and octet by octet: the same requests come out.
   @Test func `any split of pipelined requests gives the same requests`() {
     let kinds = [
       "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
@@ -88,7 +88,7 @@ private func refusal(_ text: String) -> Int? {
     }
   }
 
-  @Test func `bodies are what was sent`() {
+  @Test func `bodies arrive as sent`() {
     let text =
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\nA\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n"
       + "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
@@ -98,14 +98,14 @@ private func refusal(_ text: String) -> Int? {
     #expect(bodies == ["0123456789x", "abc"])
   }
 
-  @Test func `100-continue is told once, and not to a client that did not wait`() {
+  @Test func `100-continue is expected once, and not to a client that did not wait`() {
     let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
     #expect(steps([Array(head.utf8), Array("h".utf8), Array("i".utf8)]).map(\.name) == ["continueExpected", "request"])
     #expect(steps(head + "hi").map(\.name) == ["request"])
     #expect(refusal(head.replacing("100-continue", with: "200-ok")) == 417)
   }
 
-  /// What two parsers could read in two ways (RFC 9112 §11.2), and what is no HTTP.
+  /// Requests that two parsers could read in two ways (RFC 9112 §11.2), and texts that are not HTTP.
   @Test(arguments: [
     ("length beside chunked", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
     ("two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400),
@@ -155,12 +155,12 @@ private func refusal(_ text: String) -> Int? {
   ])
   func `refused`(what: String, text: String, status: Int) {
     #expect(refusal(text) == status, "\(what)")
-    // Octet by octet it is refused too, if not always with as much seen.
+    // Octet by octet it is refused, too, though perhaps after fewer octets.
     let slow = steps(text.utf8.map { [$0] })
     #expect(slow.contains { if case .refused = $0 { true } else { false } }, "\(what), slowly")
   }
 
-  @Test func `after a refusal nothing is read any more`() {
+  @Test func `after a refusal nothing more is read`() {
     var reader = RequestReader(bodyBytes: 10)
     for text in ["GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"] {
       Array(text.utf8).withUnsafeBytes { reader.append($0) }
@@ -185,7 +185,7 @@ private func refusal(_ text: String) -> Int? {
     }
   }
 
-  /// Seeded rubbish made from real requests never traps, and memory stays within the limits.
+  /// Random changes of real requests never trap, and memory stays within the limits.
   @Test func `mutated requests are read or refused`() {
     let seed = Array(
       "POST /v1/calls HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nUpgrade: h2c\r\n\r\n5\r\nhello\r\n0\r\n\r\n".utf8)
@@ -203,7 +203,7 @@ private func refusal(_ text: String) -> Int? {
       let cut = Int.random(in: 0..<octets.count, using: &random)
       let whole = steps([octets])
       let split = steps([Array(octets[..<cut]), Array(octets[cut...])])
-      // A refusal may come with fewer octets seen; requests before it are the same.
+      // A refusal may come after fewer octets; the requests before it are the same.
       #expect(whole.filter { $0.name == "request" } == split.filter { $0.name == "request" }, "seed \(number)")
     }
   }
@@ -232,7 +232,7 @@ private func refusal(_ text: String) -> Int? {
     return (parts, most, last)
   }
 
-  @Test(arguments: [1, 2, 7, 40, 1_000]) func `a body that is taken as it comes is whole, and its request follows without it`(
+  @Test(arguments: [1, 2, 7, 40, 1_000]) func `a body that is read in parts is whole, and its request follows without it`(
     size: Int
   ) throws {
     let text = String(repeating: "0123456789", count: 10)
