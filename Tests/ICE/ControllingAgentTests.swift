@@ -8,7 +8,7 @@ let phoneAddress = address(10)
 let gateAddress = address(20, 40_000)
 let (phonePassword, gatePassword) = ("phonepasswordphonepassword", "gatepasswordgatepassword")
 
-/// Our phone with its peer's description given.
+/// Our phone with its peer's description.
 func phone(
   _ mode: ControllingAgent.NominationMode = .regular, remotes: [SocketAddress] = [gateAddress], seed: UInt64 = 1,
   from: [SocketAddress] = [phoneAddress]
@@ -28,7 +28,7 @@ func gateway() -> LiteAgent {
 }
 
 @Suite struct ControllingAgentTests {
-  @Test func `a lite peer is checked, nominated and told, in two round trips`() {
+  @Test func `a lite peer is checked, nominated and notified, in two round trips`() {
     var network = Simulation(.full(phone()), .lite(gateway()))
     network.run(until: seconds(1))
     let pair = CandidatePair(local: phoneAddress, remote: gateAddress)
@@ -119,7 +119,7 @@ func gateway() -> LiteAgent {
     #expect(network.events[0].last?.event == .consentRegained(pair) && network.agents[0].full.state == .connected)
   }
 
-  @Test func `a peer that is asked is found again within half a second and a round trip`() {
+  @Test func `a peer that is probed is found again within half a second and a round trip`() {
     var network = Simulation(.full(phone()), .lite(gateway()))
     network.run(until: seconds(10))
     network.blocked = [gateAddress]
@@ -127,7 +127,7 @@ func gateway() -> LiteAgent {
     network.agents[0].full.probe(at: seconds(12))
     let sent = network.sent
     network.run(until: seconds(22))
-    // Five times a second, then twice, and nothing else: there is no other pair.
+    // Five times a second, then twice, and no other check: there is no other pair.
     #expect((24...28).contains(network.sent - sent), "\(network.sent - sent) in 10 s")
     #expect(network.agents[0].full.state == .connected)
     network.blocked = []
@@ -148,7 +148,7 @@ func gateway() -> LiteAgent {
     #expect(network.agents[0].full.state == .connected)
   }
 
-  @Test func `asking tries every other way, and whichever answers first is taken`() {
+  @Test func `a probe tries every other pair, and the first one to answer is used`() {
     let second = address(11)
     var network = Simulation(.full(phone(from: [phoneAddress, second])), .lite(gateway()))
     network.run(until: seconds(10))
@@ -166,7 +166,7 @@ func gateway() -> LiteAgent {
     network.run(until: seconds(10))
     network.agents[0].full.restart(ufrag: "pho2", password: "phonepasswordphonepassword2")
     #expect(network.agents[0].full.nominatedPair?.local == phoneAddress)
-    network.run(until: seconds(12))  // the old pair's consent goes on meanwhile
+    network.run(until: seconds(12))  // the old pair's consent continues meanwhile
     network.agents[1].lite.restart(ufrag: "gat2", password: "gatepasswordgatepassword2", remoteUfrag: "pho2", generation: 2)
     network.agents[0].full.addLocal(Candidate(address(12)))
     network.agents[0].full.setRemote(ufrag: "gat2", password: "gatepasswordgatepassword2")
