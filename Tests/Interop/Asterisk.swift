@@ -1,20 +1,20 @@
 import Foundation
 import Testing
 
-/// Asterisk of Debian sid, in a folder of its own that `Scripts/install test` makes: a foreign PBX and carrier. Each
-/// endpoint has an address of its own on loopback, so that the gateway's trunks can be told apart.
+/// Asterisk of Debian sid as a foreign PBX and carrier, in the root folder that `Scripts/install test` makes. Each endpoint has
+/// its own loopback address, by which the gateway's trunks are told apart.
 final class Asterisk {
   struct Endpoint {
     var name: String
     var address: String
-    /// As Asterisk writes it.
+    /// Codecs in Asterisk's notation.
     var codecs: String
-    /// Lines of the endpoint in pjsip.conf.
+    /// Further lines of the endpoint in pjsip.conf.
     var more: [String] = []
-    /// It registers, and its calls are challenged.
+    /// The endpoint registers, and its calls are challenged.
     var hasPassword = false
     var isTLS = false
-    /// `direct_media=yes`: two legs of a bridge are told each other's RTP address.
+    /// `direct_media=yes`: each of a bridge's two legs gets the other's RTP address.
     var sendsMediaDirectly = false
   }
 
@@ -27,12 +27,13 @@ final class Asterisk {
       ? nil : "no Asterisk: Scripts/install test makes it with mmdebstrap, where that can fetch Debian sid"
 
   let process: Spawned
-  /// As Asterisk sees it, and as we do.
+  /// The folder's path inside Asterisk's root, and outside.
   private let inside: String
   let folder: String
   let port: UInt16
 
-  /// `gateway`: where its calls go to. `tls`: the gateway's port for endpoints with TLS, and a folder with `sip.pem` and `sip.key`.
+  /// `gateway`: the target of its calls. `tls`: the gateway's port for endpoints with TLS, and a folder with `sip.pem` and
+  /// `sip.key`.
   init(_ endpoints: [Endpoint], gateway: GatewayUnderTest, port: UInt16, tls: (port: UInt16, certificate: String)? = nil)
     async throws
   {
@@ -49,7 +50,8 @@ final class Asterisk {
     for (name, text) in Self.files(inside, endpoints, gateway, port, tls?.port) {
       try text.write(toFile: folder + "/" + name, atomically: true, encoding: .utf8)
     }
-    // else it waits for a name server, for each call, to learn its own address; the other name is OperatorTests', who may run beside us
+    // without these lines it queries a name server for its own address at each call; the other name is for OperatorTests, which
+    // may run at the same time
     try "127.0.0.1 localhost \(ProcessInfo.processInfo.hostName) A.ROOT-SERVERS.NET\n203.0.113.5 sbc.example.com\n"
       .write(toFile: Self.root + "/etc/hosts", atomically: true, encoding: .utf8)
     process = try Spawned(
@@ -61,7 +63,7 @@ final class Asterisk {
     }
   }
 
-  /// Debian's folder of modules, which has the architecture's name.
+  /// Debian's module folder, whose path has the architecture's name.
   private static var modules: String {
     let folders = (try? FileManager.default.contentsOfDirectory(atPath: root + "/usr/lib")) ?? []
     let found = folders.map { "/usr/lib/\($0)/asterisk/modules" }.first { FileManager.default.fileExists(atPath: root + $0) }
@@ -82,7 +84,7 @@ final class Asterisk {
     ]
     return [
       "asterisk.conf": "[directories]\n" + (folders + own).joined(separator: "\n") + "\n[options]\nverbose = 4\n",
-      // what wants files or ports of its own
+      // without modules that need further files or ports
       "modules.conf": "[modules]\nautoload = yes\n"
         + [
           "chan_iax2", "chan_unistim", "pbx_dundi", "chan_skinny", "chan_mgcp", "res_http_media_cache", "res_xmpp",
@@ -169,7 +171,7 @@ final class Asterisk {
       """
   }
 
-  /// What the console answers.
+  /// Returns the console's answer.
   func said(_ command: String) throws -> String {
     let console = Process()
     console.executableURL = URL(fileURLWithPath: "/usr/sbin/chroot")
@@ -182,7 +184,7 @@ final class Asterisk {
     return text
   }
 
-  /// The endpoint's call, of which there is one, goes on at another extension.
+  /// Moves the endpoint's only call to another extension.
   func redirect(_ endpoint: String, to extension: String) throws {
     let rows = try said("core show channels concise").split(separator: "\n").map { $0.prefix { $0 != "!" } }
     guard let channel = rows.first(where: { $0.hasPrefix("PJSIP/\(endpoint)-") }) else {
@@ -193,7 +195,7 @@ final class Asterisk {
 
   var log: String { (try? String(contentsOfFile: folder + "/full", encoding: .utf8)) ?? "" }
 
-  /// What a call to `number` was heard to say.
+  /// The path of the audio received in a call to `number`.
   func heard(_ number: String) -> String { folder + "/heard-\(number).wav" }
 
   func stop() async throws {

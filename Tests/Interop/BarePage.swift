@@ -2,13 +2,13 @@ import Foundation
 import Synchronization
 import Testing
 
-/// trunkline.js in headless Chromium, in a page that is nothing but a script of the gateway: no page of ours around it. With its service worker,
-/// and notifications as the browser keeps them.
+/// trunkline.js in headless Chromium, in a page of the gateway that has nothing but a script, with its service worker and
+/// notifications as the browser keeps them.
 final class BarePage {
   private let browser: Spawned
   private let lastID = Mutex(0)
 
-  /// `phone`, the latest `call`, its `states` and what is heard, as the page's globals.
+  /// The page's globals: `phone`, the latest `call`, its `states` and the received audio.
   private static let script = """
     (async () => { const { Phone, readPush } = await import("/trunkline/trunkline.js");
       window.states = []; window.pcm = [];
@@ -31,7 +31,7 @@ final class BarePage {
     _ = try await browser.event("ready", within: 30)
   }
 
-  /// `token` nil: a page that logs in by nothing but the push in `hash`.
+  /// `token` nil: a page that logs in with nothing but the push in `hash`.
   func open(_ gateway: GatewayUnderTest, token: String?, hash: String = "") async throws {
     try await open(gateway.app, token: token, hash: hash)
   }
@@ -50,7 +50,7 @@ final class BarePage {
 
   @discardableResult func evaluate(_ script: String) async throws -> Any? { try await ask(["page": script]) }
 
-  /// Until the page says so; throws with its states instead.
+  /// Waits until the condition holds in the page; throws with the call's states otherwise.
   func wait(_ condition: String, within seconds: Int = 12) async throws {
     let script = """
       new Promise((done) => { const end = performance.now() + \(seconds * 1000); const look = setInterval(() => {
@@ -64,7 +64,7 @@ final class BarePage {
     }
   }
 
-  /// What was heard, as a WAV file's path.
+  /// Writes the received audio to a WAV file; returns its path.
   func heard(_ gateway: GatewayUnderTest) async throws -> String {
     let samples = try #require(try await evaluate("pcm") as? [Int])
     let path = gateway.folder + "/page-heard.wav"
@@ -74,7 +74,7 @@ final class BarePage {
 
   // MARK: pushes
 
-  /// Until it is activated: a push that comes before is lost by DevTools.
+  /// Waits until the worker is activated: DevTools loses a push that comes before.
   func registerWorker() async throws {
     try await evaluate(
       """
@@ -87,8 +87,8 @@ final class BarePage {
     _ = try await ask(["push": push, "origin": "http://127.0.0.1:\(gateway.app)"])
   }
 
-  /// DevTools loses a push that meets a worker which is about to stop, as after its page was closed: it is delivered again, four times at most,
-  /// until these are shown.
+  /// DevTools loses a push to a worker that is about to stop, as after its page was closed: the push is delivered again, four
+  /// times at most, until these titles are shown.
   func deliver(_ push: Any, _ gateway: GatewayUnderTest, until titles: [String]) async throws {
     for _ in 0..<4 {
       try await deliver(push, gateway)
@@ -101,7 +101,7 @@ final class BarePage {
     #expect(try await notifications() == titles)
   }
 
-  /// Titles of what is shown.
+  /// Titles of the shown notifications.
   func notifications() async throws -> [String] {
     let script = "registration.getNotifications().then((all) => all.map((one) => one.title).sort())"
     return try await ask(["worker": script]) as? [String] ?? ["no answer"]
@@ -117,8 +117,8 @@ final class BarePage {
     #expect(seen == titles)
   }
 
-  /// A button of the notification; what page the worker opens then. Headless browsers have no notification to click on: the worker gets the event
-  /// that one would cause.
+  /// Clicks a button of the notification; returns the page that the worker opens then. Headless browsers show no notification to
+  /// click on: the worker gets the event that a click would cause.
   @discardableResult func click(_ action: String) async throws -> String? {
     let script = """
       (async () => { const [notification] = await registration.getNotifications(); let opened = null;
@@ -129,7 +129,7 @@ final class BarePage {
     return try await ask(["worker": script]) as? String
   }
 
-  /// As a browser does before it asks a gateway of another origin that answers no preflight.
+  /// Makes requests fail as a browser does for a gateway of another origin that answers no preflight.
   func refuseHTTP() async throws {
     _ = try await ask(["worker": "self.fetch = async () => { throw new TypeError('Failed to fetch'); }; 1"])
   }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// baresip as the carrier, our phone as the app. baresip hangs up when its file has ended.
+  /// baresip as the carrier, our phone as the app. baresip hangs up at the end of its file.
   @Suite(
     .tags(.audio),
     .enabled(
@@ -51,7 +51,7 @@ extension Interop {
         let dials = isIncoming ? ["-e", "/dial sip:+15551230001@127.0.0.1:\(gateway.sip);transport=tcp"] : []
         let habit = isIncoming ? ["--answer", "--answer-after", "0.2", "--calls", "1"] : ["--call", number]
         let spoken = ["--play", "app.wav", "--record", "app-heard.wav"]
-        // who is called is there first
+        // the callee is there before the call
         let waiting = isIncoming ? try await Peers.ownPhone(gateway, habit + spoken) : nil
         let carrier = try Baresip(gateway, user: number, codec: "PCMU", transport: "tcp", says: Baresip.short, dials)
         try await carrier.expectReady()
@@ -97,20 +97,22 @@ extension Interop {
   }
 }
 
-/// A baresip with its own configuration: one account that answers by itself, speech from a file, everything heard into a file.
+/// A baresip with its own configuration: one account that answers by itself, speech from a file, received audio written to a
+/// file.
 struct Baresip {
   let process: Spawned
   let folder: String
   var text: String { process.text }
 
-  /// A sentence's beginning, for calls of a few seconds.
+  /// The beginning of a sentence, for calls of a few seconds.
   static let short = Array(Speech.fromFirstWord(Speech.telephone).prefix(20_000))
-  /// For calls in which it speaks by `say`: it hangs up when its file has ended.
+  /// For calls in which `say` chooses the speech: it hangs up at the end of its file.
   static let silence = [Int16](repeating: 0, count: 8_000 * 300)
-  /// Where it takes commands.
+  /// The port for its commands.
   private let console: UInt16?
 
-  /// `console`: the UDP port of its console, for `say`. `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
+  /// `console`: the UDP port of its console, for `say`. `certificate`: adds TLS to UDP and TCP, on the next port, with this
+  /// certificate and its key, and SRTP for every call.
   init(
     _ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, transport: String = "udp",
     host: String = "127.0.0.1", in namespace: String? = nil, says: [Int16] = Speech.telephone, rate: Int = 8_000,
@@ -119,7 +121,7 @@ struct Baresip {
     self.console = console
     folder = gateway.folder + "/baresip"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    // As long as the longer side speaks, and a second more.
+    // Silence until the other side has spoken, and a second more.
     let silence = max(0, Speech.app.count - Speech.telephone.count) * rate / 8_000 + rate
     try Speech.write(says + [Int16](repeating: 0, count: silence), folder + "/telephone.wav", rate: rate)
     let rtp = try FreePorts.row(4)
@@ -171,7 +173,7 @@ struct Baresip {
     guard isReady else { throw Spawned.Failure(description: text) }
   }
 
-  /// Speaks from another file from now on, whose samples are at its rate; silence after its end, until it hangs up.
+  /// Speaks from another file with samples at its rate from now on; silence after the file's end, until it hangs up.
   func say(_ path: String) throws {
     guard let console else { throw Spawned.Failure(description: "it has no console") }
     let own = folder + "/said-\(UUID().uuidString.prefix(8)).wav"
@@ -179,13 +181,13 @@ struct Baresip {
     try RawTrunk(toward: console).send("/ausrc aufile,\(own)\n")
   }
 
-  /// Its call is over and its files are closed. A test runner may have blocked the gentler signals for its children.
+  /// Ends it once its call is over and its files are closed. A test runner may have blocked gentler signals for its children.
   func quit() async throws {
     process.signal(SIGKILL)
     try await process.finish(within: 10)
   }
 
-  /// What its decoder gave.
+  /// The path of the audio that its decoder wrote.
   func heard() throws -> String {
     let names = try FileManager.default.contentsOfDirectory(atPath: folder)
     guard let name = names.first(where: { $0.hasSuffix("-dec.wav") }) else {

@@ -2,22 +2,24 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A thread that wants to run every millisecond and keeps how late it did: what a peer with 20 ms ticks, started by the same suite at the same
-/// priority, had to expect of this machine at that time. Beside it the kernel's own figure, where it has one: the share of time in which
-/// a thread waited for a processor. `Scripts/live-tests` names the file for the suites that run there (`TRUNKLINE_PRESSURE`); without it that of the
-/// machine counts (`/proc/pressure/cpu`), and with it whatever takes only what these suites leave.
+/// A thread that wakes every millisecond and records its lateness: the lateness that a peer with 20 ms ticks, started by the same
+/// suite at the same priority, had to expect of this machine at that time. It also reads the kernel's figure, if there is one:
+/// the share of time in which a thread waited for a processor. `TRUNKLINE_PRESSURE` names the figure's file (`Scripts/live-tests`
+/// sets it to that of its suites, so that other load, which gets only the remaining time, does not count); the default is the
+/// machine's, `/proc/pressure/cpu`.
 ///
-/// Deadlines count the canary's time (`elapsed`): it stands while the machine does and goes slower under pressure, so a slow machine waits
-/// longer and a quick one fails as early as ever. Any thread; a reading costs 1 µs.
+/// Deadlines use the canary's time (`elapsed`): it stops while the machine does and is slower under pressure, so that a slow
+/// machine waits longer and a quick one fails as early as ever. Any thread; a reading costs 1 µs.
 enum Canary {
-  /// The ticks by their lateness, from which two readings make a `Lateness`.
+  /// Ticks by lateness; two readings make a `Lateness`.
   struct Reading: Sendable {
     fileprivate(set) var ticks = [Int](repeating: 0, count: Scale.count)
     fileprivate(set) var waitedMicroseconds = 0
     fileprivate(set) var at = ContinuousClock.now
   }
 
-  /// How late the machine was between two readings. A tick that is due while another is late counts as late, too: a stall of 50 ms is 50 ticks.
+  /// The machine's lateness between two readings. A tick that is due while another is late is late, too: a stall of 50 ms is 50
+  /// ticks.
   struct Lateness: Sendable, CustomStringConvertible {
     var worstMilliseconds = 0.0
     var p99Milliseconds = 0.0
@@ -64,7 +66,7 @@ enum Canary {
     return shared.state.withLock { $0.elapsed }
   }
 
-  /// How much longer than on a machine in time things take now, 1 to 4: for what waits where no condition can be asked.
+  /// How much longer work takes now than on a machine in time, 1 to 4: for waits without a condition to poll.
   static var factor: Double {
     shared.begin()
     return shared.state.withLock { 1 / $0.pace }
@@ -72,13 +74,13 @@ enum Canary {
 
   private static let shared = Watch()
 
-  /// Half milliseconds up to 50, then tens up to 2 s and more.
+  /// Half milliseconds up to 50 ms, then tens up to 2 s and more.
   private enum Scale {
     static let count = 100 + 196
     static func bucket(_ milliseconds: Double) -> Int {
       milliseconds < 50 ? Int(max(0, milliseconds) * 2) : min(count - 1, 100 + Int((milliseconds - 50) / 10))
     }
-    /// The upper end.
+    /// The upper bound of a bucket.
     static func milliseconds(_ bucket: Int) -> Double { bucket < 100 ? Double(bucket + 1) / 2 : Double(60 + (bucket - 100) * 10) }
   }
 
@@ -117,7 +119,7 @@ enum Canary {
         let late = Double(Self.nanoseconds() - due) / 1e6
         tick += 1
         if tick % 250 == 0, let before = waited, let now = Self.waited(pressure) {
-          // of the last quarter of a second: if a task waits for three quarters of it, what is to be done may take four times as long
+          // of the last quarter of a second: if a task waits for three quarters of it, work may take four times as long
           let pace = max(0.25, 1 - Double(now - before) / 250_000)
           state.withLock { $0.pace = pace }
           waited = now
@@ -136,7 +138,7 @@ enum Canary {
       return now.tv_sec * 1_000_000_000 + now.tv_nsec
     }
 
-    /// Microseconds, since the machine began, in which a task waited: "some avg10=… total=N".
+    /// Microseconds since the machine's start in which a task waited: "some avg10=… total=N".
     private static func waited(_ file: Int32) -> Int? {
       guard file >= 0 else { return nil }
       var bytes = [UInt8](repeating: 0, count: 256)
@@ -149,7 +151,7 @@ enum Canary {
   }
 }
 
-/// A moment by the canary's time: so far away on a machine in time, later on a slow one, at most eight times as far.
+/// A deadline by the canary's time: later on a slow machine than on one in time, at most eight times.
 struct Deadline {
   private let seconds: Double
   private let start = (wall: ContinuousClock.now, canary: Canary.elapsed)

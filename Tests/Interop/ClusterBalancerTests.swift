@@ -9,7 +9,7 @@ extension Interop {
       "no chromium, kamailio, haproxy or redis: run Scripts/install test"),
     .serialized)
   struct ClusterBalancerTests {
-    /// The node where this device of alice's has its session.
+    /// The node of this device's session (user alice).
     private func node(of device: String, in cluster: ClusterUnderTest) async throws -> GatewayUnderTest {
       var found: GatewayUnderTest?
       _ = await eventually(within: 5) {
@@ -39,7 +39,7 @@ extension Interop {
       let phone = try await Peers.phone(
         cluster.nodes[0], device: "cell", through: port, ["--nodes", "--keep-wakes", "--trace", "--resume-after", "0.1"])
 
-      // a decline that comes to another node: 307 within one origin, whose token the browser keeps
+      // a decline that reaches another node: 307 within one origin, so that the browser keeps the token
       let here = try await node(of: "cell", in: cluster)
       let others = cluster.nodes.filter { $0 !== here }
       let talker = try cluster.talker(to: others[0])
@@ -57,7 +57,7 @@ extension Interop {
       #expect(try others[0].sum("trunkline_app_http_responses_total", "\"200\"") > before)
       try await cluster.expect(486, of: talker)
 
-      // killed: the general address takes the session up, HAProxy sends it where a node is
+      // killed: the general address continues the session, at a node that HAProxy chooses
       let welcome = try await phone.event("welcome")
       here.process.signal(SIGKILL)
       try await here.process.finish(within: 5)
@@ -68,7 +68,7 @@ extension Interop {
         !phone.text.contains("4001") && phone.wire.count { $0.hasPrefix("> hello") } == 2, "in one round trip: \(phone.wire)")
       try await page.wait("phone.state === 'online'")
 
-      // drained, with a call that keeps it
+      // drained, while a call keeps the node running
       let draining = try await node(of: "web", in: cluster)
       let left = try #require(cluster.nodes.first { $0 !== here && $0 !== draining })
       let desk = try await Peers.ownPhone(draining, user: "bob", device: "desk", ["--answer", "--calls", "1"])
@@ -78,10 +78,10 @@ extension Interop {
       let session = try #require(resume.first("welcome"))
       draining.process.signal(SIGTERM)
       #expect(await eventually(within: 3) { try HTTP.request("GET", "/v1/ready", port: draining.app).status == 503 })
-      // a session is told where to go, one that comes is, too, and the page is online there
+      // existing sessions and new ones get another node's address, and the page is online there
       try await page.wait("phone.state === 'online'")
       #expect(try await node(of: "web", in: cluster) === left)
-      // the one that was killed is named until its lease is over
+      // the killed node is named until its lease expires
       #expect(await eventually(within: 10) { try draining.sum("trunkline_cluster_nodes", "living") == 1 })
       var row = try await words.say(["auth": token], device: "hand", at: [cluster.url(of: draining)])[0]
       for _ in 0..<5 where row.first("err")?["url"] as? String == cluster.url(of: here) {
@@ -91,11 +91,11 @@ extension Interop {
       #expect(
         error?["code"] as? String == "overload" && error?["url"] as? String == cluster.url(of: left) && row.code == 1_012,
         "\(row)")
-      // a resume at a node that is not its own
+      // a resume at another node than the session's
       let proof: [String: Any] = ["resume": ["sid": session["sid"], "token": session["resumeToken"], "lastSeq": 0]]
       let resumed = try await words.say(proof, device: "hand", at: [cluster.url(of: left)], until: "welcome")[0]
       #expect(resumed.first("welcome")?["resumed"] as? Bool == false && resumed.code == nil, "\(resumed)")
-      // and HAProxy's check takes it out: no client is sent there any longer
+      // HAProxy's check marks the node down: no client is sent there any longer
       #expect(
         await eventually(within: 6) {
           cluster.balancer?.process.text.contains("Server nodes/\(name(draining, cluster)) is DOWN") == true

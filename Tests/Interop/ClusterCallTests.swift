@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Each way in which a call finds its devices over three nodes, with clients on aiortc beside our own.
+  /// Each way in which a call finds its devices over three nodes, with clients on aiortc and our own.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.hasCluster),
@@ -43,7 +43,7 @@ extension Interop {
       phones[0].type("quit")
       _ = try await phones[0].finish(within: 10)
 
-      // It rings at n2, where its process ends; it is back at n3 while the call, at n1, rings.
+      // The device rings at n2, where its process ends; it is back at n3 while the call, at n1, still rings.
       let talker = try cluster.talker(to: n1)
       #expect(await eventually(within: 5) { phones[1].events.count { $0["event"] as? String == "prepared" } == 4 })
       phones[1].type("vanish")
@@ -94,17 +94,17 @@ extension Interop {
       let service = try await PushServiceUnderTest(.h2)
       let cluster = try await ClusterUnderTest(3, [try await service.section(.apns)])
       let (n1, n2) = (cluster.nodes[0], cluster.nodes[1])
-      // registered at n1; any node knows it
+      // registered at n1; every node knows it
       let app = try await service.killedPhone(n1, ["--answer-after", "0.1"])
       let talker = try cluster.talker(to: n2)
       let push = try await service.nextPush()
       #expect(push["gw"] as? String == cluster.url(of: n2), "\(push)")
-      // the app goes where the push says
+      // the app connects to the push's address
       app.signal(SIGKILL)
       _ = try await app.finish(within: 5)
       let words = try await SocketWords(n1)
       let wake = try #require(push["wake"] as? String)
-      // at all nodes at once: one has the call, the others say where it is
+      // at all nodes at once: one has the call, the others return its address
       let rows = try await words.say(["wake": wake], device: "", at: cluster.nodes.map(cluster.url), until: "welcome")
       for (node, row) in zip(cluster.nodes, rows) {
         if node === n2 {
@@ -120,7 +120,7 @@ extension Interop {
       talker.signal(SIGINT)
       _ = try await talker.finish(within: 10)
       _ = try await cluster.records(1)
-      // of a call that is over
+      // with the token of a call that is over
       let late = try await words.say(["wake": wake], device: "", at: [cluster.url(of: n2)], until: "call.gone")
       #expect(late[0].first("call.gone")?["reason"] as? String == "callerCancelled", "\(late)")
       try await words.close()
@@ -129,7 +129,7 @@ extension Interop {
       try await service.stop()
     }
 
-    @Test func `a call.start that is repeated at another node is told where its call is, and there is one INVITE`() async throws {
+    @Test func `a call.start that is repeated at another node gets its call's node, and there is one INVITE`() async throws {
       let cluster = try await ClusterUnderTest()
       let (n1, n2) = (cluster.nodes[0], cluster.nodes[1])
       var script = SippScript.callee()
@@ -143,12 +143,12 @@ extension Interop {
       let call = ["--call", "+15557654321", "--call-id", UUID().uuidString.lowercased()]
       let caller = try await Peers.phone(n1, device: "cell", nodes + call)
       _ = try await caller.event("call.connected")
-      // the device is at another node, and has not heard that its call was made
+      // the device is at another node, and does not know yet that its call was made
       let again = try await Peers.phone(n2, device: "cell", nodes + call)
       let refused = try await again.event("err")
       #expect(refused["code"] as? String == "overload" && refused["url"] as? String == cluster.url(of: n1), "\(refused)")
       #expect(await eventually(within: 5) { caller.events.contains { $0["code"] as? Int == 4_009 } }, "\(caller.text)")
-      // it has a call there, and is led to it
+      // its call is at the first node, which wakes it
       _ = try await again.event("call.wake") { $0["gw"] as? String == cluster.url(of: n1) }
       #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(cluster.told)")
       again.type("quit")
@@ -158,7 +158,7 @@ extension Interop {
       try await cluster.finish()
     }
 
-    @Test func `a call that is steered to a node which died a moment ago is taken by another, and no carrier hears of it`()
+    @Test func `a call steered to a node that died a moment ago is handled by another, which the carrier does not notice`()
       async throws
     {
       let cluster = try await ClusterUnderTest()
@@ -169,7 +169,7 @@ extension Interop {
       dead.process.signal(SIGKILL)
       try await dead.process.finish(within: 5)
       _ = try await desk.finish(within: 10)
-      // the lease lives for 2 s: both other nodes name the dead one, and then have no device to ring
+      // the lease lasts 2 s: both other nodes redirect to the dead one, and then have no device to ring
       let talkers = try (0..<2).map { _ in try cluster.talker() }
       for talker in talkers { try await cluster.expect(480, of: talker) }
       let records = try await cluster.records(2)
@@ -197,7 +197,7 @@ extension Interop {
       script.replies()
       let first = try cluster.call(try script.file(n1, "attended"))
       _ = try await desk.event("call.connected")
-      // the user is connected at n1, too: the live call decides
+      // the user is connected at n1, too: the node of the live call is chosen
       let tab = try await Peers.phone(n1, device: "tab", ["--trace"])
       for number in 2...3 {
         let second = try cluster.call("call_until_bye")

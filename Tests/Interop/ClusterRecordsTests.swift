@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Records of a cluster on their way: log rotation, a full disk, and on to files and a collector by Debian's rsyslog, as Deploy/records has it.
+  /// A cluster's records on their way: log rotation, a full disk, and files and a collector behind Debian's rsyslog, as in
+  /// Deploy/records.
   @Suite(.withRedis, .serialized)
   struct ClusterRecordsTests {
     private static let stream = "records: { file: calls.jsonl, stream: true }"
@@ -18,14 +19,14 @@ extension Interop {
       return Self.calls(follower.text)
     }
 
-    /// `call` of each line.
+    /// The field `call` of each line.
     private static func calls(_ text: String) -> [String] {
       text.split(separator: "\n").map { line in
         ((try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])?["call"] as? String) ?? "no record: \(line)"
       }
     }
 
-    /// The stanza of Deploy/records/logrotate.conf for a file, in place of the one it names; its process is started again by `restart`.
+    /// The stanza of Deploy/records/logrotate.conf with its path replaced by `file`; `restart` starts the file's writer again.
     private func rotation(of path: String, for file: String, restart: String? = nil, copies: Bool = false) throws -> String {
       let text = try String(contentsOfFile: Surroundings.package + "/Deploy/records/logrotate.conf", encoding: .utf8)
       let start = try #require(text.range(of: path + " {")?.lowerBound)
@@ -69,7 +70,7 @@ extension Interop {
       for round in 0..<2 {
         try await call()
         _ = try await node.records(round == 0 ? 1 : 2)
-        // what is cut before it was read is lost to the stream: hence no copytruncate in Deploy
+        // a line that is cut before it was read is lost to the stream: hence no copytruncate in Deploy
         if copies { await streamed(2 * round + 1) }
         try await rotate(rotation(of: "/var/lib/trunkline/calls.jsonl", for: file, copies: copies), in: node.folder)
         try await call()
@@ -126,7 +127,7 @@ extension Interop {
       try await cluster.finish()
     }
 
-    /// Deploy/records/rsyslog.conf as a part of what Debian's rsyslog.conf has, with folders and a collector of the test's.
+    /// Deploy/records/rsyslog.conf within the essentials of Debian's rsyslog.conf, with folders and a collector of the test.
     private func rsyslog(_ folder: String, reading file: String, collector: UInt16) throws -> Spawned {
       let part = try String(contentsOfFile: Surroundings.package + "/Deploy/records/rsyslog.conf", encoding: .utf8)
         .replacing("/var/lib/trunkline-records/records.jsonl", with: file).replacing("/var/log/trunkline", with: folder + "/days")
@@ -148,11 +149,11 @@ extension Interop {
       .enabled(
         if: Surroundings.isRequired || (Surroundings.rsyslog != nil && Surroundings.logrotate != nil),
         "no rsyslog or logrotate: run Scripts/install test"))
-    func `rsyslog takes the records of two nodes on to files and a collector, over log rotation and restarts`() async throws {
+    func `rsyslog forwards the records of two nodes to files and a collector, over log rotation and restarts`() async throws {
       let cluster = try await ClusterUnderTest(2, hasEdge: false, [Self.stream])
       let folder = cluster.nodes[0].folder
       let file = folder + "/records.jsonl"
-      // what the unit runs, with its folder and the test's program
+      // the unit's command, with the test's folder and program
       let unit = try String(contentsOfFile: Surroundings.package + "/Deploy/records/trunkline-records.service", encoding: .utf8)
       let line = try #require(unit.firstMatch(of: /ExecStart=\/bin\/sh -c '(.*)'/)?.1)
       let command = line.replacing("/usr/bin/trunkline", with: Surroundings.trunkline)
@@ -182,7 +183,7 @@ extension Interop {
       try await call(0)
       try await call(1)
       await arrived()
-      // killed, and calls go on
+      // killed, while calls continue
       follower.signal(SIGKILL)
       try await follower.finish(within: 5)
       try await call(0)
@@ -192,7 +193,7 @@ extension Interop {
       try await rotate(
         rotation(of: "/var/lib/trunkline-records/records.jsonl", for: file, restart: restart), in: folder)
       #expect(FileManager.default.fileExists(atPath: folder + "/restarted"))
-      // what systemd does then
+      // as systemd stops it
       follower.signal(SIGTERM)
       try await follower.finish(within: 5)
       try await call(1)

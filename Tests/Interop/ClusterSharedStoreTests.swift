@@ -3,11 +3,11 @@ import Glibc
 import Testing
 
 extension Interop {
-  /// What a writer to the shared store could write there, while calls run: no unsigned value is used; no value that is signed by
-  /// an owner of the cluster's key is used without a lease. Nothing traps, and no call is affected.
+  /// Values that a writer to the shared store could write there while calls run: no unsigned value is used, and none that is
+  /// signed by an owner of the cluster's key without a lease. Nothing traps, and no call is affected.
   @Suite(.withRedis, .serialized)
   struct ClusterSharedStoreTests {
-    @Test func `ten thousand forged, cut and doubled messages at once end no call and turn nobody away`() async throws {
+    @Test func `ten thousand forged, cut and doubled messages at once end no call and turn no device away`() async throws {
       let cluster = try await ClusterUnderTest(2, hasEdge: false)
       let node = cluster.nodes[0]
       let desk = try await Peers.ownPhone(node, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "1"])
@@ -30,7 +30,8 @@ extension Interop {
               #"{"v":1,"f":"\#(stranger)","k":"\#(kind)","u":"alice","d":"desk","s":"x","call":"\#(call)","c":"{}","e":9999999999}"#
             ))
         }
-        // cut, and of a node that lives: of a session that is not there, and that our own call were lost, each twice
+        // from a living node: a message that is cut, one about a session that does not exist, and (twice) that our own call was
+        // lost
         messages.append(
           ("tl:all", String(#"{"v":1,"f":"\#(friend)","k":"revoked","u":"alice","d":"desk"}"#.prefix(20 + number % 40))))
         messages.append(("tl:all", #"{"v":1,"f":"\#(friend)","k":"replaced","u":"alice","d":"desk","s":"x","e":9999999999}"#))
@@ -39,14 +40,15 @@ extension Interop {
         }
       }
       let before = try node.sum("trunkline_shared_store_messages_total")
-      // a live node that refuses all clients: without the key it is ignored
+      // a live node revokes devices: without the signature the messages are ignored
       try await cluster.write(
         ["desk", "cell"].map { ["PUBLISH", "tl:all", #"{"v":1,"f":"\#(friend)","k":"revoked","u":"alice","d":"\#($0)"}"#] })
       #expect(await eventually(within: 5) { try node.sum("trunkline_shared_store_values_unsigned_total") >= 2 })
       try await cluster.write(messages.map { ["PUBLISH", $0.channel, $0.text] })
       let local = try cluster.call(to: node, number: "+15551230002")
       #expect(try await local.finish(within: 20) == 0, "\(local.text.suffix(6_000))")
-      // what came was looked at: of 10,000, a fifth of them cut, the shared store may lose some when a machine is busy (pub/sub is at most once)
+      // received messages were checked: of 10,000, a fifth of them cut, the shared store may lose some on a busy machine (pub/sub
+      // delivers at most once)
       #expect(await eventually(within: 20) { try node.sum("trunkline_shared_store_messages_total") - before >= 8_000 })
       #expect(await eventually(within: 5) { try node.sum("trunkline_shared_store_messages_dropped_total") >= 8_000 })
       #expect(await eventually(within: 5) { try node.sum("trunkline_cluster_messages_dropped_total") >= 8_000 })
@@ -61,7 +63,7 @@ extension Interop {
       async throws
     {
       let cluster = try await ClusterUnderTest(2, hasEdge: false)
-      // the leg's peer, who must get nothing but the BYE of the one that is good
+      // the leg's peer, which must get only the BYE of the valid leg
       let peer = try FreePorts.udp()
       let leg = """
         {"phase":"confirmed","trunk":"none","transport":"udp","local":"127.0.0.1:5060","remote":"127.0.0.1:\(peer)","dialog":{"callID":"a@b",\
@@ -122,7 +124,7 @@ extension Interop {
       async throws
     {
       let cluster = try await ClusterUnderTest(2, hasEdge: false)
-      // a node of a later version that writes what this one reads, with more in it
+      // a node of a later version writes values that this one can read, with further fields
       let later =
         #"{"v":1,"i":"later.5","url":"ws://127.0.0.1/","sip":"sip:127.0.0.1:9","format":2,"version":"9.9","new":{"a":[1]},"e":9999999999}"#
       let strange = later.replacing("\"v\":1", with: "\"v\":2").replacing("later.5", with: "strange.5")
@@ -142,7 +144,7 @@ extension Interop {
         #expect(try await third.process.finish(within: 15) == 2)
         said = third.process.text
       } catch let failure as Spawned.Failure {
-        // it had ended before it was ready
+        // it ended before it was ready
         said = failure.description
       }
       #expect(
@@ -154,7 +156,7 @@ extension Interop {
       try await cluster.finish()
     }
 
-    @Test func `a shared store that is not taken is no reason not to start: the reason and what to do are in readyz`()
+    @Test func `a node starts without a usable shared store: the reason and what to do are in readyz`()
       async throws
     {
       let cluster = try await ClusterUnderTest(1, hasEdge: false)
@@ -175,7 +177,7 @@ extension Interop {
       _ = try await cluster.redis("ACL", "SETUSER", "default", "+@all")
       _ = try await cluster.redis("REPLICAOF", "127.0.0.1", "1")
       #expect(await note("it is a replica, which refuses writes"), "\((try? node.get("/readyz").body) ?? "")")
-      // calls go on meanwhile, and begin
+      // meanwhile calls continue, and new ones begin
       let desk = try await Peers.ownPhone(node, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: node)
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Any node takes the call, and any node may die: three gateways over Redis, behind Kamailio, with sipp as the carrier.
+  /// Any node handles a call, and any node may die: three gateways over Redis, behind Kamailio, with sipp as the carrier.
   @Suite(
     .enabled(
       if: Surroundings.isRequired
@@ -20,7 +20,7 @@ extension Interop {
     @Test func `a call is steered to the node of the device, woken through its socket, or rings where it is`() async throws {
       let cluster = try await ClusterUnderTest()
       let desk = try await phone(cluster.nodes[1], "desk", ["--answer", "--answer-after", "0.2", "--calls", "4"])
-      // through the edge: wherever it comes, it rings at n2
+      // through the edge: whichever node gets it, it rings at n2
       for _ in 0..<3 {
         let caller = try cluster.call()
         #expect(
@@ -29,7 +29,7 @@ extension Interop {
       }
       _ = try await cluster.records(3)
       #expect(cluster.nodes[1].records.count == 3, "a call lives where its user is")
-      // straight to another node, which no edge can be told of: the device comes
+      // straight to another node, without an edge that follows a redirect: the device connects there
       let caller = try cluster.call(to: cluster.nodes[0])
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await desk.finish(within: 10) == 0, "\(desk.text)")
@@ -43,14 +43,14 @@ extension Interop {
       try await cluster.finish()
     }
 
-    @Test func `kill -9 of a node: what ran gets BYE, what rang rings again, one record each`() async throws {
+    @Test func `kill -9 of a node: connected calls get BYE, ringing ones ring again, one record each`() async throws {
       let cluster = try await ClusterUnderTest()
       let (first, second) = (cluster.nodes[0], cluster.nodes[1])
       let desk = try await phone(first, "desk", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let connected = try cluster.call("call_until_bye")
       _ = try await desk.event("connected")
       #expect(await eventually(within: 5) { try first.sum("trunkline_calls", "connected") == 1 })
-      // bob is at two nodes: the call rings at the first until that dies
+      // bob is at two nodes: the call rings at the first until that node dies
       let cell = try await Peers.ownPhone(first, user: "bob", device: "cell", ["--answer", "--answer-after", "60"])
       let ringing = try cluster.call(number: "+15551230002")
       _ = try await cell.event("ringing")
@@ -77,7 +77,7 @@ extension Interop {
     }
 
     @Test
-    func `a guest that one node has challenged answers at another, straight and through the edge, which takes them in turn`()
+    func `a guest that one node has challenged answers at another, straight and through the edge, which alternates`()
       async throws
     {
       let cluster = try await ClusterUnderTest(
@@ -96,7 +96,7 @@ extension Interop {
       let byEdge = try await guest(EdgeUnderTest.carrier, [edge])
       #expect(byEdge == [[401, 404], [401, 404], [401, 404]])
       _ = try await cluster.records(6)
-      // in turn: each challenged two and took the answers to two others' challenges
+      // alternately: each node challenged two calls and accepted two answers to another node's challenge
       #expect(cluster.nodes.map(\.records.count) == [2, 2, 2])
       for node in cluster.nodes {
         #expect(await eventually(within: 3) { try node.sum("trunkline_sip_refused_total", "unauthorized") == 2 })
@@ -139,7 +139,7 @@ extension Interop {
         #expect(try await twin.process.finish(within: 15) == 2, "\(twin.process.text.suffix(6_000))")
         said = twin.process.text
       } catch let failure as Spawned.Failure {
-        // it had ended before it was ready
+        // it ended before it was ready
         said = failure.description
       }
       #expect(

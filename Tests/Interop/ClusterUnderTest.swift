@@ -2,7 +2,8 @@ import Foundation
 import JSONWebToken
 import Testing
 
-/// Redis, three gateways with short clocks, and Debian's Kamailio before them; HAProxy before their app ports if a test wants it.
+/// Redis, three gateways with short timeouts, and Debian's Kamailio before them; HAProxy before their app ports if a test
+/// requests it.
 final class ClusterUnderTest {
   private(set) var nodes: [GatewayUnderTest] = []
   private(set) var redis: Spawned
@@ -10,14 +11,14 @@ final class ClusterUnderTest {
   private(set) var edge: EdgeUnderTest?
   let edgePort: UInt16
   private(set) var balancer: BalancerUnderTest?
-  /// Of HAProxy: where apps reach any node.
+  /// HAProxy's port, where apps reach any node.
   let balancerPort: UInt16?
   private let folder: String
-  /// More of the trunk's settings.
+  /// Further settings of the trunk.
   private let trunk: String
   private let peers: String
   private let media: String
-  /// Where sipp is called; it calls from `EdgeUnderTest.carrier`.
+  /// The port at which sipp is called; it calls from `EdgeUnderTest.carrier`.
   let carrier: UInt16
 
   init(
@@ -46,7 +47,7 @@ final class ClusterUnderTest {
     try await awaitAll()
   }
 
-  /// Each sees all of them.
+  /// Waits until each node sees all of them.
   private func awaitAll() async throws {
     let count = nodes.count
     for node in nodes {
@@ -87,7 +88,7 @@ final class ClusterUnderTest {
       ] + more, media: media, binary: binary, ports: (sip, app, admin), carrier: carrier)
   }
 
-  /// One more, which the edge does not know.
+  /// Adds a node that the edge does not know.
   func join(_ number: Int, _ more: [String], binary: String) async throws {
     nodes.append(try await node(number, hasEdge: false, more, binary: binary))
     try await awaitAll()
@@ -110,15 +111,15 @@ final class ClusterUnderTest {
   }
   func startRedis() throws { redis = try Self.redis(redisPort, in: folder) }
 
-  /// What `redis-cli` prints.
+  /// Returns the output of `redis-cli`.
   func redis(_ words: String...) async throws -> String {
     let cli = try Spawned("redis-cli", "/usr/bin/redis-cli", ["-p", "\(redisPort)"] + words, in: folder)
     try await cli.finish(within: 10)
     return cli.text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// Any number of commands with any content, as fast as Redis takes them.
-  /// A value as a node with the cluster's key writes it; what is no object stays as it is. A lease or message has its end in it already.
+  /// A value as a node with the cluster's key signs it; a text that is not an object is returned unchanged. A lease or message
+  /// must contain its expiry.
   func signed(_ value: String, _ key: String, _ field: String = "") -> String {
     guard value.hasPrefix("{"), value.hasSuffix("}"), value.utf8.count > 2,
       let signer = Self.signer
@@ -130,6 +131,7 @@ final class ClusterUnderTest {
   static let key = "0123456789abcdef0123456789abcdef\n"
   private static let signer = PurposeKey("trunkline shared store values 1", from: Array(key.utf8))
 
+  /// Sends any number of commands with any content, as fast as Redis reads them.
   func write(_ commands: [[String]]) async throws {
     let file = folder + "/commands"
     let text = commands.map { command in
@@ -140,7 +142,7 @@ final class ClusterUnderTest {
     guard try await cli.finish(within: 20) == 0 else { throw Spawned.Failure(description: "redis-cli --pipe: \(cli.text)") }
   }
 
-  /// What the nodes and the edge have said of calls and of each other, for a failure.
+  /// For failures: the log lines of nodes and edge about calls and each other, and the cluster's metrics.
   var told: String {
     let lines = nodes.enumerated().flatMap { index, node in
       node.process.text.split(separator: "\n").filter { line in
@@ -162,7 +164,8 @@ final class ClusterUnderTest {
     return all
   }
 
-  /// No call twice over all nodes; the nodes that still run end by SIGTERM with 0, and nothing of a call is left in the shared store.
+  /// Expects one record for each call over all nodes, that the running nodes end by SIGTERM with status 0, and that the shared
+  /// store has no entry of a call left.
   func finish(_ location: SourceLocation = #_sourceLocation) async throws {
     let calls = nodes.flatMap(\.records).compactMap { $0["call"] as? String }
     #expect(Set(calls).count == calls.count, "two records of one call", sourceLocation: location)

@@ -40,7 +40,7 @@ extension Interop {
           "a further socket is closed when no call of its node is left")
         #expect(try n1.sum("trunkline_app_websockets") == 1, "the first stays")
 
-        // nothing tells a client that knows one node of a call at another
+        // a client that knows one node gets no message about a call at another
         let offers = simple.wire.count { $0 == "< call.offer" }
         let declined = try cluster.talker(to: n3)
         try await page.wait("call.state === 'ringing'")
@@ -50,7 +50,7 @@ extension Interop {
         _ = try await simple.finish(within: 10)
         #expect(simple.wire.count { $0 == "< call.offer" } == offers && !simple.wire.contains { $0.hasPrefix("< call.wake") })
 
-        // through the edge: wherever it comes, it rings at n1, and no socket more is opened
+        // through the edge: whichever node gets it, it rings at n1, and no further socket is opened
         for _ in 0..<2 {
           let steered = try cluster.talker()
           try await page.wait("call.state === 'ringing'")
@@ -79,7 +79,7 @@ extension Interop {
       try await page.registerWorker()
       let device = try await Peers.phone(n1, ["--nodes", "--keep-wakes"])
       var wakes = 0
-      /// What `call.wake` of the next call says, as a push would.
+      /// The contents of the next call's `call.wake`, as a push would carry them.
       func push() async throws -> [String: Any] {
         wakes += 1
         let wanted = wakes
@@ -94,7 +94,7 @@ extension Interop {
         try node.sum("trunkline_app_http_responses_total", "\"\(status)\"")
       }
 
-      // by a page that is open
+      // by an open page
       let first = try cluster.talker(to: n2)
       var wake = try await push()
       let call = try #require(wake["call"] as? String)
@@ -105,7 +105,7 @@ extension Interop {
         """
       #expect(try await page.evaluate(script) as? Int == 200)
       try await cluster.expect(486, of: first)
-      // by the worker of a page that is closed: a preflight, and the POST; then to n3, which says 307
+      // by the worker of a closed page: a preflight, and the POST; then to n3, which answers 307
       try await page.closePage()
       for isRight in [true, false] {
         let (before, wrong) = (try posts(n2, 200), try posts(n3, 307))
@@ -124,7 +124,7 @@ extension Interop {
           #expect(try posts(n3, 307) == wrong + 1, "sent on")
         }
       }
-      // a foreign page is refused, by socket and by HTTP
+      // a page of a foreign origin is refused, by socket and by HTTP
       let stranger = try HTTP.request(
         "OPTIONS", "/v1/calls/\(call)/reject", port: n2.app, headers: ["Origin: https://evil.example"])
       #expect(stranger.status == 405)

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// `trunkline where`, `calls list --cluster` and the admin API behind them, at nodes that live, die, and lose their shared store.
+  /// `trunkline where`, `calls list --cluster` and the admin API behind them, at nodes that live, die and lose their shared
+  /// store.
   @Suite(.withRedis, .serialized)
   struct ClusterWhereTests {
     private func trunkline(_ node: GatewayUnderTest, _ arguments: String...) async throws -> (status: Int32, text: String) {
@@ -68,7 +69,7 @@ extension Interop {
         #expect(await eventually(within: 20) { try node.sum("trunkline_cluster_unwritten") == 0 })
       }
       #expect(await eventually(within: 20) { try first.get("/v1/where?call=\(call)").status == 200 }, "its entry is put back")
-      // the shared store came back empty: the stream has what comes from now on
+      // the shared store came back empty: its stream has only later records
       let cell = try await Peers.ownPhone(
         first, user: "bob", device: "cell", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: first, number: "+15551230002")

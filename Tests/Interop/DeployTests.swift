@@ -3,7 +3,7 @@ import Platform
 import Testing
 
 extension Interop {
-  /// What Deploy has for the programs around the gateway, offline, each by the program's own check.
+  /// Deploy's configurations for the programs around the gateway, offline, each checked by the program itself.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct DeployTests {
     private let deploy = Surroundings.package + "/Deploy"
@@ -14,7 +14,7 @@ extension Interop {
       return path
     }
 
-    /// Runs it to its end; what it said, or why it failed.
+    /// Runs a program to its end; returns its output, or throws with the reason.
     @discardableResult private func run(_ program: String, _ arguments: [String], in folder: String) async throws -> String {
       let process = try Spawned(
         URL(fileURLWithPath: program).lastPathComponent, "/usr/bin/env", [program] + arguments, in: folder)
@@ -29,7 +29,7 @@ extension Interop {
     }
 
     @Test(.enabled(if: isThere("kamailio"), "no kamailio: run Scripts/install test"))
-    func `kamailio takes its configuration, and the lists beside it`() async throws {
+    func `kamailio accepts its configuration, and the lists beside it`() async throws {
       let folder = try folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       for name in ["nodes.list", "trunks.list"] {
@@ -38,7 +38,7 @@ extension Interop {
       try EdgeUnderTest.configuration(port: 5060, lists: folder)
         .write(toFile: folder + "/kamailio.cfg", atomically: true, encoding: .utf8)
       try await run(Surroundings.kamailio ?? "kamailio", ["-c", "-f", folder + "/kamailio.cfg"], in: folder)
-      // `-c` does not open the lists: their rows, by what Kamailio's manual says of them
+      // `-c` does not read the lists: their rows are checked by the rules of Kamailio's manual
       let rows = try ["nodes.list", "trunks.list"].map { name in
         try String(contentsOfFile: folder + "/" + name, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }
       }
@@ -47,7 +47,7 @@ extension Interop {
     }
 
     @Test(.enabled(if: isThere("haproxy"), "no haproxy: run Scripts/install test"))
-    func `haproxy takes its configuration`() async throws {
+    func `haproxy accepts its configuration`() async throws {
       let folder = try folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try await Self.certificate(in: folder, run)
@@ -57,7 +57,7 @@ extension Interop {
       try await run("haproxy", ["-c", "-f", "haproxy.cfg"], in: folder)
     }
 
-    /// In a folder, with a run of its own program: a certificate for tests.
+    /// Makes a certificate for tests in a folder, by a run of `openssl`.
     private static func certificate(
       in folder: String, _ run: (String, [String], String) async throws -> String
     ) async throws {
@@ -77,7 +77,7 @@ extension Interop {
       let port = try FreePorts.tcp()
       let name = isSentinel ? "sentinel.conf" : "redis.conf"
       let text = try String(contentsOfFile: deploy + "/redis/" + name, encoding: .utf8)
-      // one that is nowhere: nothing is asked for in the network
+      // an address of this machine, so that nothing is requested of the network
       let own = text.replacing("10.0.0.11", with: "127.0.0.1").replacing("/var/lib/redis", with: folder)
       try own.write(toFile: folder + "/" + name, atomically: true, encoding: .utf8)
       let server = try Spawned(
@@ -98,14 +98,14 @@ extension Interop {
     }
 
     @Test(.enabled(if: isThere("docker-compose"), "no docker-compose: run Scripts/install test"))
-    func `docker-compose takes its file`() async throws {
+    func `docker-compose accepts its file`() async throws {
       let folder = try folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try await run("docker-compose", ["-f", deploy + "/compose/docker-compose.yml", "config", "-q"], in: folder)
     }
 
     @Test(.enabled(if: isThere("systemd-analyze"), "no systemd-analyze"))
-    func `systemd takes the unit of instances, which is that of one machine but for its names and its patience`() async throws {
+    func `systemd accepts the unit of instances, which differs from the single one in names and patience`() async throws {
       let folder = try folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       let one = try String(contentsOfFile: deploy + "/systemd/trunkline.service", encoding: .utf8)
@@ -114,7 +114,7 @@ extension Interop {
       let differing = lines(many).subtracting(lines(one)).map { $0.prefix { $0 != "=" } }.sorted()
       #expect(
         differing == ["Description", "ExecStart", "ExecStartPre", "StateDirectory", "TimeoutStopSec", "WorkingDirectory"])
-      // its program need not be installed
+      // the unit's program need not be installed
       try many.replacing("/usr/bin/trunkline", with: "/bin/true")
         .write(toFile: folder + "/trunkline@a.service", atomically: true, encoding: .utf8)
       let said = try await run("systemd-analyze", ["verify", folder + "/trunkline@a.service"], in: folder)
@@ -126,7 +126,7 @@ extension Interop {
     }
 
     @Test(.enabled(if: isThere("systemd-analyze"), "no systemd-analyze"))
-    func `systemd takes the unit that follows the cluster's records`() async throws {
+    func `systemd accepts the unit that follows the cluster's records`() async throws {
       let folder = try folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try String(contentsOfFile: deploy + "/records/trunkline-records.service", encoding: .utf8)
@@ -140,8 +140,8 @@ extension Interop {
       #expect(level ?? 10 <= 3, "\(security)")
     }
 
-    /// A systemctl of the test's own, which notes what it is asked, and web servers instead of gateways.
-    @Test func `roll takes one instance after the other, and none while the other is not ready`() async throws {
+    /// A stub of systemctl that records its arguments, and web servers instead of gateways.
+    @Test func `roll restarts one instance after the other, and none while the other is not ready`() async throws {
       let folder = try folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       let ports = [try FreePorts.tcp(), try FreePorts.tcp()]
@@ -162,7 +162,7 @@ extension Interop {
       try await run("chmod", ["+x", "systemctl"], in: folder)
       let roll =
         "PATH=$PWD:$PATH EDGE_SECONDS=0 READY_SECONDS=10 \(Surroundings.package)/Scripts/roll a=http://127.0.0.1:\(ports[0]) b=http://127.0.0.1:\(ports[1])"
-      // no user is there: nothing is changed
+      // no instance is ready: nothing is changed
       let refused = try Spawned("roll", "/bin/sh", ["-c", roll], in: folder)
       #expect(try await refused.finish(within: 20) == 1)
       #expect(refused.text.contains("b is not ready") && !FileManager.default.fileExists(atPath: folder + "/systemctl.log"))

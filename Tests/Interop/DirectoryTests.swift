@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Directories and histories: the SDK's phones, a Python client and a carrier's caller around the real process.
+  /// Directories and histories: the SDK's phones, a Python client and a carrier's caller with the real process.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct DirectoryTests {
     private static let caller = "+15557770001"
@@ -14,7 +14,7 @@ extension Interop {
       ])
     }
 
-    /// The command line beside the running gateway.
+    /// Runs the command line beside the gateway.
     private func command(_ gateway: GatewayUnderTest, _ words: [String], status: Int32 = 0) async throws -> String {
       let command = try Spawned(
         "command", Surroundings.trunkline, words + ["--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
@@ -127,7 +127,7 @@ extension Interop {
       #expect(erased.contains("erased of bob: 1 calls") && erased.contains("not erased: call records"), "\(erased)")
     }
 
-    @Test func `a stranger asks for what is not there, too often and wrongly; the answers are typed and the session lives`()
+    @Test func `a stranger's requests for missing data, too many and malformed ones, get typed answers, and the session lives`()
       async throws
     {
       let gateway = try await gateway()
@@ -197,7 +197,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    /// What one of our peers told: its fields, and when.
+    /// The fields of an event that one of our peers reported, and its time.
     private func told(_ peer: Spawned, _ event: String, where matches: @escaping ([String: String]) -> Bool = { _ in true })
       async throws -> [String: String]
     {
@@ -216,7 +216,7 @@ extension Interop {
       return peer
     }
 
-    /// The call of an offer that is not of a call that is over.
+    /// The call of the newest offer that is not for an ended call.
     private func newOffer(_ peer: Spawned, _ gateway: GatewayUnderTest) async throws -> String {
       let known = Set(gateway.records.compactMap { $0["call"] as? String })
       let offer = try await peer.event("received") { event in
@@ -225,7 +225,7 @@ extension Interop {
       return try #require(offer["call"] as? String)
     }
 
-    /// The history once it has so many calls.
+    /// The history once it has this many calls.
     private func history(_ peer: Spawned, _ count: Int) async throws -> [[String: Any]] {
       _ = try await peer.event("received") {
         $0["t"] as? String == "hist.changed" && ($0["d"] as? [String: Any])?["id"] as? Int ?? 0 >= count

@@ -19,7 +19,7 @@ extension Interop {
     }
 
     @Test
-    func `SRV-7: no device is there: a second trunk leg takes the call, both ends hear each other, one record names both legs`()
+    func `SRV-7: no device is there: a second trunk leg gets the call, both ends hear each other, one record names both legs`()
       async throws
     {
       try await expectGoodAudio {
@@ -50,7 +50,7 @@ extension Interop {
     }
 
     @Test
-    func `SRV-7, OUT-5: the first trunk to the number fails, the next takes the call: its early media and digits both ways pass`()
+    func `SRV-7, OUT-5: the first trunk to the number fails, the next gets the call: its early media and digits both ways pass`()
       async throws
     {
       let (first, next) = (try FreePorts.both(), try FreePorts.both())

@@ -55,8 +55,8 @@ extension Interop {
         script.answers(200, sdp: SippScript.sdp(), proxied: true)
         script.awaits("ACK")
         if isHungUpByCarrier {
-          // Connected is what has media: a BYE in the millisecond of the ACK may come before it. sipp cannot wait for a phone, but longer on a slow
-          // machine.
+          // An app is connected once it has media: a BYE in the millisecond of the ACK may precede it. sipp cannot wait for a
+          // phone, but waits longer on a slow machine.
           script.pauses(Int(500 * Canary.factor))
           script.asks("BYE")
           script.response()
@@ -89,26 +89,27 @@ extension Interop {
         request.lines += names.map { "X-Trunkline-Trunk: \($0)" }
         return request
       }
-      // A carrier that writes it itself: the edge replaces it. No user has the number: a call of trunk `carrier`.
+      // A carrier that writes the header itself: the edge replaces it. No user has the number: the record is one of trunk
+      // `carrier`.
       let forging = try RawTrunk(toward: port, from: carrier)
       var forged = forging.request("INVITE", to: "+15559999999", sdp: nil)
       forged.lines.append("X-Trunkline-Trunk: other")
       forging.send(Array(forged.text.utf8), to: SocketAddress(try #require(IPAddress(EdgeUnderTest.host)), port))
       let records = try await gateway.records(1)
       #expect(records.first?["trunk"] as? String == "carrier")
-      // One who is in no list gets no answer of the edge.
+      // A carrier in no list gets no answer of the edge.
       let stranger = try RawTrunk(toward: port, from: try #require(IPAddress(EdgeUnderTest.stranger)))
       stranger.send(
         Array(invite(stranger, ["carrier"]).text.utf8), to: SocketAddress(try #require(IPAddress(EdgeUnderTest.host)), port))
       #expect(await eventually(within: 10) { edge.process.text.contains("dropped: INVITE from \(EdgeUnderTest.stranger)") })
       #expect(stranger.receive(within: 1) == nil)
-      // Past the edge: of a listed peer the name is ignored and counted, a stranger's message is dropped.
+      // Past the edge: the header of a listed peer is ignored and counted, a stranger's message is dropped.
       let listed = try RawTrunk(gateway, from: other)
       #expect(listed.ask(invite(listed, ["carrier"]).with("Content-Type", nil)) != nil)
       #expect(await eventually(within: 3) { try gateway.metric("trunkline_sip_foreign_trunk_names_total") == 1 })
       _ = try await gateway.records(2)
       #expect(gateway.records.last?["trunk"] as? String == "other", "of the trunk whose peer it is")
-      // The edge itself: without a name, with one that is none, with two.
+      // From the edge itself: without a name, with an unknown one, with two.
       let raw = try RawTrunk(gateway, from: try #require(IPAddress(EdgeUnderTest.host)))
       for (names, why) in [([], "trunkMissing"), (["nobody"], "trunkUnknown"), (["carrier", "carrier"], "trunkTwice")] {
         #expect(raw.ask(invite(raw, names))?.code == 403)
@@ -118,11 +119,11 @@ extension Interop {
       try await edge.stop()
     }
 
-    @Test func `a node that drains gets no new call, and the carrier hears no refusal`() async throws {
+    @Test func `a node that drains gets no new call, and the carrier gets no refusal`() async throws {
       let port = try FreePorts.both()
       let (first, second) = (try await node(port), try await node(port))
       let edge = try await EdgeUnderTest(in: first.folder, port: port, nodes: [row(first), row(second)])
-      // Both have alice's phone, and the first one a call of hers, so that draining lasts. The calls that follow are bob's.
+      // Both nodes have alice's phone, and the first one a call of hers, so that draining lasts. The later calls are bob's.
       var phones = [
         try await Peers.ownPhone(second, user: "bob", device: "bob", ["--answer", "--answer-after", "0.1", "--calls", "20"])
       ]
@@ -141,14 +142,14 @@ extension Interop {
       #expect(try first.metric(#"trunkline_calls{state="connected"}"#) == 1)
       #expect(try HTTP.request("GET", "/v1/ready", port: first.app).status == 200)
       first.process.signal(SIGTERM)
-      // at once: the edge does not know it yet, the first node says 503 and the second one takes the call
+      // at once: the edge does not know it yet, the first node answers 503 and the second one handles the call
       for _ in 0..<2 {
         let carrier = try call(second, port, to: "+15551230002")
         #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       let answer = try HTTP.request("GET", "/v1/ready", port: first.app)
       #expect(answer.status == 503 && answer.body.contains(#""ready":false"#))
-      // the edge's OPTIONS told it: from now on no INVITE comes here
+      // the edge learnt it by OPTIONS: from now on no INVITE comes here
       let told = #"trunkline_sip_responses_total{direction="out",method="OPTIONS",code="503",trunk="(edge)"}"#
       #expect(await eventually(within: 5) { try first.metric(told) ?? 0 > 0 })
       let invites = #"trunkline_sip_messages_total{direction="in",transport="udp",kind="INVITE"}"#
@@ -164,9 +165,9 @@ extension Interop {
       try await edge.stop()
     }
 
-    /// What a reaper builds on: docs/design/cluster-failures.md.
+    /// The behaviour that reaping relies on: docs/design/cluster-failures.md.
     @Test(arguments: ["udp", "tcp"])
-    func `a ringing INVITE of a dead node is tried at the next one once somebody says 503 for it, from whatever address`(
+    func `a ringing INVITE of a dead node is tried at the next one once any node sends 503 for it, from whatever address`(
       transport: String
     ) async throws {
       let port = try FreePorts.both()
@@ -177,7 +178,7 @@ extension Interop {
         in: gateway.folder, port: port,
         nodes: [row(gateway, over: transport), "sip:127.0.0.4:\(dead)" + (transport == "tcp" ? ";transport=tcp" : "")])
       let phone = try await Peers.ownPhone(gateway, ["--answer", "--answer-after", "0.1", "--calls", "2"])
-      // in turn: one of two calls comes to the node that dies
+      // alternately: one of two calls reaches the node that dies
       for _ in 0..<2 {
         let carrier = try call(gateway, port)
         #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
@@ -201,7 +202,7 @@ extension Interop {
       let dead = try FreePorts.both()
       let fake = try await dying(gateway, port, dead, transport, then: isLate ? "late" : "bye")
       let parameter = transport == "tcp" ? ";transport=tcp" : ""
-      // flags 4: known, and never asked or called
+      // flags 4: known, but never probed or called
       let edge = try await EdgeUnderTest(
         in: gateway.folder, port: port, nodes: ["sip:127.0.0.4:\(dead)\(parameter)", "sip:127.0.0.5:\(dead)\(parameter) 4"])
       let carrier = try call(gateway, port, "call_until_bye")
@@ -226,7 +227,7 @@ extension Interop {
       let edge = try await EdgeUnderTest(
         in: gateway.folder, port: port, nodes: [row(gateway), "sip:127.0.0.4:\(redirecting)"])
       let phone = try await Peers.ownPhone(gateway, ["--answer", "--answer-after", "0.1", "--calls", "2"])
-      // in turn: one of two comes to the node that redirects, and either way the gateway has both in the end
+      // alternately: one of two calls reaches the redirecting node, and either way the gateway gets both in the end
       for _ in 0..<2 {
         let carrier = try call(gateway, port)
         #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
@@ -240,14 +241,14 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `an INVITE with Replaces comes to the node that has the call, whose turn it is not`() async throws {
+    @Test func `an INVITE with Replaces comes to the node that has the call, against the rotation`() async throws {
       let port = try FreePorts.both()
       let nodes = [try await node(port), try await node(port)]
       let edge = try await EdgeUnderTest(in: nodes[0].folder, port: port, nodes: nodes.map { row($0) })
       var phones: [Spawned] = []
       for node in nodes { phones.append(try await Peers.phone(node, ["--answer-after", "0.1"])) }
       let (host, carrier) = (try #require(IPAddress(EdgeUnderTest.host)), try #require(IPAddress(EdgeUnderTest.carrier)))
-      // in turn: the first call comes to one of them, the second would come to the other
+      // alternately: the first call reaches one of them, the second would reach the other
       for _ in 0..<2 {
         let (one, two) = (
           try RawTrunk(toward: port, at: host, from: carrier), try RawTrunk(toward: port, at: host, from: carrier)
@@ -276,7 +277,7 @@ extension Interop {
     }
 
     @Test(arguments: [false, true])
-    func `a node that redirects to itself, and two that redirect to each other: the call comes to one that takes it`(
+    func `a node that redirects to itself, and two that redirect to each other: the call reaches a third one`(
       areTwo: Bool
     ) async throws {
       let port = try FreePorts.both()
@@ -290,13 +291,13 @@ extension Interop {
         in: gateway.folder, port: port,
         nodes: [row(gateway), "sip:127.0.0.4:\(one)"] + (areTwo ? ["sip:127.0.0.4:\(other)"] : []))
       let phone = try await Peers.ownPhone(gateway, ["--answer", "--answer-after", "0.1", "--calls", "\(fakes.count + 1)"])
-      // in turn: all but one come to a node that redirects
+      // alternately: all but one reach a redirecting node
       for _ in 0...fakes.count {
         let carrier = try call(gateway, port)
         #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
-      // each asked in rotation, as the target of a redirect, and again after one
+      // each is called in rotation, as the target of a redirect, and again after a redirect
       let asked = fakes.map { fake in fake.events.count { $0["event"] as? String == "redirected" } }
       #expect(asked.allSatisfy { $0 >= 2 } && asked.reduce(0, +) <= (areTwo ? 8 : 3), "\(asked)")
       for fake in fakes { fake.signal(SIGTERM) }

@@ -1,16 +1,17 @@
 import Foundation
 import Testing
 
-/// Debian's Kamailio with Deploy/kamailio, whose addresses and folders alone are other ones: 127.0.0.9 on a port of its own.
+/// Debian's Kamailio with Deploy/kamailio; only addresses and folders differ: 127.0.0.9, on a free port.
 final class EdgeUnderTest {
   static let host = "127.0.0.9"
-  /// Where the carrier is that is trunk `carrier`; and one that is in no list.
+  /// The address of the carrier that is trunk `carrier`, and one that is in no list.
   static let carrier = "127.0.0.2"
   static let stranger = "127.0.0.3"
   let process: Spawned
   let port: UInt16
 
-  /// Rows of nodes.list: `sip:127.0.0.1:5071;transport=tcp`, with flags behind it if need be. `port`: that of `freePort`.
+  /// `nodes`: rows of nodes.list, `sip:127.0.0.1:5071;transport=tcp` and optional flags. `port`: one that is free for UDP and
+  /// TCP.
   init(in folder: String, port: UInt16, nodes: [String]) async throws {
     self.port = port
     let lists = folder + "/edge"
@@ -38,7 +39,7 @@ final class EdgeUnderTest {
     return own
   }
 
-  /// `cluster:` of a gateway behind it.
+  /// The `cluster:` section of a gateway behind it.
   static func cluster(_ port: UInt16, over transport: String) -> String {
     "cluster: { edges: { peers: [ \(host)/32 ], sip: \"sip:\(host):\(port);transport=\(transport)\" } }"
   }
@@ -48,7 +49,7 @@ final class EdgeUnderTest {
     for _ in 0..<150 where process.isRunning { usleep(20_000) }
   }
 
-  /// Ends it with its children, who are its own to end.
+  /// Ends it; it ends its children.
   func stop() async throws {
     process.signal(SIGTERM)
     try await process.finish(within: 10)

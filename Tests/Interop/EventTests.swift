@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// What a business hears of its calls. The receiver's signatures are checked by the library of Standard Webhooks, its events by the schema.
+  /// The events that a business gets about its calls. The library of Standard Webhooks checks signatures at the receiver, the
+  /// schema its events.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct EventTests {
     private func gateway(_ port: UInt16, _ more: String = "", _ lines: [String] = []) async throws -> GatewayUnderTest {
@@ -12,7 +13,7 @@ extension Interop {
         ] + lines)
     }
 
-    /// The webhook's key is `jwt.key`: 32 characters as they are, which the library takes as base64.
+    /// The webhook's key is `jwt.key`: 32 plain characters, which the library expects in base64.
     private func sink(_ gateway: GatewayUnderTest, _ port: UInt16, _ mode: String = "ok") async throws -> Spawned {
       let text = "0123456789abcdef0123456789abcdef"
       let sink = try Peers.python(
@@ -27,12 +28,12 @@ extension Interop {
 
     private func told(_ sink: Spawned) -> [[String: Any]] { sink.events.filter { $0["event"] as? String == "told" } }
 
-    /// Those that it answered with 200.
+    /// The events that it answered with 200.
     private func taken(_ sink: Spawned) -> [[String: Any]] {
       told(sink).filter { ["ok", "slow"].contains($0["mode"] as? String) }
     }
 
-    /// All events of the journal, by pages.
+    /// All events of the journal, page by page.
     private func fetched(_ gateway: GatewayUnderTest, _ query: String = "") throws -> [[String: Any]] {
       var all: [[String: Any]] = []
       var after = ""
@@ -51,7 +52,7 @@ extension Interop {
       _ = try? await peer.finish(within: 5)
     }
 
-    @Test func `a stranger's receiver is told of a call from its start to its record, in order, and others fetch the same`()
+    @Test func `a third party's receiver gets a call's events from its start to its record, in order, and others fetch the same`()
       async throws
     {
       let port = try FreePorts.tcp()
@@ -77,9 +78,9 @@ extension Interop {
       #expect(NSDictionary(dictionary: ended) == NSDictionary(dictionary: record))
       #expect(try await listener.finish(within: 10) == 0, "\(listener.text)")
       #expect(listener.text.contains(record["call"] as? String ?? "?"), "\(listener.text)")
-      // the same, for who fetches
+      // the same events, fetched
       let all = try fetched(gateway)
-      // the first is of the gateway's first moment, before any listener
+      // the first event is of the gateway's start, before any listener
       #expect(all[0]["type"] as? String == "trunkline.trunk.up" && (all[0]["time"] as? String ?? "") > "2026-11", "\(all[0])")
       let ids = Set(all.compactMap { $0["id"] as? String })
       #expect(
@@ -98,7 +99,8 @@ extension Interop {
       try await gateway.finish()
     }
 
-    /// A backend's bad day: away, failing, slow, half-closed; and the gateway is killed three times. EVENT_CALLS: calls before each.
+    /// A receiver that is away, failing, slow or half-closed, while the gateway is killed three times. EVENT_CALLS: calls before
+    /// each kill.
     @Test func `every call's events arrive, in order, whatever the receiver does and however often the gateway is killed`()
       async throws
     {
@@ -133,7 +135,7 @@ extension Interop {
       #expect(ids.count == events.count, "no id twice")
       let all = sinks.flatMap(told)
       #expect(all.allSatisfy { $0["genuine"] as? Bool == true && $0["problem"] is NSNull && $0["path"] as? String == "/events" })
-      // what was taken, the first time: in the order of the journal for each call
+      // the first acceptance of each event: for each call in the order of the journal
       var order: [String: [String]] = [:]
       var seen: Set<String> = []
       for event in all where event["mode"] as? String == "ok" {
@@ -163,7 +165,7 @@ extension Interop {
       #expect(try await gateway.process.finish(within: 10) == 0)
     }
 
-    @Test func `the example's backend hears of a call once each, and takes nothing that is not signed`() async throws {
+    @Test func `the example's backend handles each event once, and accepts none that is not signed`() async throws {
       let port = try FreePorts.tcp()
       let gateway = try await gateway(port)
       try "{\"alice\": {\"password\": \"a\", \"grant\": {}}}".write(

@@ -2,14 +2,14 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// The ground that a gateway stands on, as it is at three in the morning: name servers that forward some types only, a firewall that refuses
-  /// what this machine sends, and one that forgets a connection. In the suite's own network, by nftables.
+  /// Faults of a gateway's network: name servers that forward some types only, a firewall that refuses this machine's packets,
+  /// and one that forgets a connection. In the suite's own network namespace, by nftables.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && TranslatedNetwork.missing == nil), "no root or no nft"),
     .serialized)
   struct GroundTests {
-    /// A rule of this network's output; whatever it names is dropped, which a UDP socket hears as EPERM.
+    /// An nftables rule for this network's output: matching packets are dropped, which a UDP socket sees as EPERM.
     struct Firewall {
       let folder: String
       init(dropping rule: String, in folder: String) async throws {
@@ -42,7 +42,7 @@ extension Interop {
         "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:carrier.example\" } ]",
       ])
       #expect(await eventually(within: 15) { gateway.process.text.contains("trunk located") }, "\(gateway.process.text)")
-      // without SRV it is the usual port, which no other process in this network uses
+      // without SRV it is the default port, which no other process in this network uses
       let carrier = try await Peers.callee(gateway, "answer", port: mode.contains("SRV") ? 5_060 : port)
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
@@ -64,7 +64,7 @@ extension Interop {
       let (resolv, port) = (folder + "/resolv.conf", try FreePorts.both())
       func write(_ text: String) throws { try text.write(toFile: resolv, atomically: false, encoding: .utf8) }
       try write("")
-      // not at 127.0.0.1, which is asked if the file names no server (resolv.conf(5))
+      // not at 127.0.0.1, which is queried if the file names no server (resolv.conf(5))
       let server = try await NameServer(
         ["carrier.example": ["1 A 127.0.0.1"], "_sip._udp.carrier.example": ["1 SRV 1 1 \(port) carrier.example."]],
         address: "127.0.0.2", port: 53, in: folder)
@@ -79,7 +79,7 @@ extension Interop {
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
       #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
-      // no server is there: it is asked nevertheless, which the log shows
+      // no server is there: it is queried nevertheless, as the log shows
       try write("nameserver 127.0.0.9\n")
       let isNamed = await eventually(within: 40) {
         gateway.process.text.split(separator: "\n").contains {
@@ -128,7 +128,7 @@ extension Interop {
       let connections = try Spawned(
         "ss", "/usr/bin/ss", ["-Htn", "state", "established", "dport", "= :\(gateway.carrier)"], in: gateway.folder)
       #expect(try await connections.finish(within: 5) == 0)
-      // … Send-Q, local address:port, peer
+      // columns: …, Send-Q, local address:port, peer
       let local = connections.text.split(separator: "\n").first?.split(separator: " ").dropFirst(2).first
       let port = try #require(local?.split(separator: ":").last.flatMap { UInt16($0) }, "\(connections.text)")
       let firewall = try await Firewall(dropping: "tcp sport \(port)", in: gateway.folder)

@@ -2,12 +2,13 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// What aiortc asks wrongly about groups and translations, and what operators and events say of those that there are. sipp is the carrier.
+  /// Invalid requests of aiortc about groups and translations, and the groups that operators and events report. sipp is the
+  /// carrier.
   @Suite(
     .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct GroupRefusalTests {
-    /// The answer to the request about the call of this number: "ok", or the code of its error.
+    /// The answer to a request about the call of this number: "ok", or the code of its error.
     private func asks(_ phone: Spawned, _ type: String, _ call: Int, _ body: String) async throws -> String {
       let before = phone.events.count { $0["event"] as? String == "reply" }
       phone.type("ask \(type) \(call) \(body)")
@@ -29,7 +30,7 @@ extension Interop {
       ) { $1 }
     }
 
-    /// The group events of the journal: kind and the number of the others.
+    /// The journal's group events: kind and number of the other calls.
     private func told(_ gateway: GatewayUnderTest) throws -> [String] {
       let text = try gateway.get("/v1/events?limit=1000&kinds=call.grouped,call.ungrouped").body
       let page = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
@@ -39,12 +40,12 @@ extension Interop {
       }
     }
 
-    @Test func `held, ringing, ended, another's, too many, twice: what may not be is refused, and nothing changes`() async throws
+    @Test func `held, ringing, ended, another's, too many, twice: invalid requests are refused and change nothing`() async throws
     {
       let gateway = try await GatewayUnderTest(["events: {}"])
       let alice = try await Peers.phone(gateway, [])
       let bob = try await Peers.phone(gateway, user: "bob", device: "b1", ["--answer-after", "0"])
-      // one that is bob's, two of alice's, one that rings
+      // one call of bob, two of alice, and one that rings
       let other = try Peers.caller(gateway, "call_until_bye", to: "+15551230002")
       #expect(await connected(bob, 1), "\(bob.text)")
       let his = try #require(try await bob.event("call.connected")["call"] as? String)
@@ -74,7 +75,7 @@ extension Interop {
       #expect(try listed(gateway).values.allSatisfy(\.isEmpty), "nothing came of it")
       #expect(try told(gateway).isEmpty)
 
-      // a held call may be in a group, and it is safe to ask twice
+      // a held call may be in a group, and the request is safe to repeat
       #expect(try await asks(alice, "call.hold", 1, "{\"on\":true}") == "ok")
       for _ in 0..<2 { #expect(try await asks(alice, "call.group", 1, "{\"with\":\"@2\"}") == "ok") }
       #expect(try listed(gateway).filter { !$0.value.isEmpty } == [ids[0]: [ids[1]], ids[1]: [ids[0]]])
@@ -93,7 +94,7 @@ extension Interop {
       #expect(try await asks(alice, "call.group", 1, "{\"with\":\"@7\"}") == "tooMany")
       #expect(try listed(gateway) == five)
 
-      // one leaves, and the ends of all the others take the group along
+      // one call leaves; the ends of all the others dissolve the group
       #expect(try await asks(alice, "call.group", 2, "{\"with\":null}") == "ok")
       let four = try listed(gateway)
       #expect(four[ids[1]] == [] && four[ids[0]]?.count == 3)
@@ -149,7 +150,7 @@ extension Interop {
       #expect(try await asks(alice, "call.translate", 1, "{\"on\":false}") == "ok")
       alice.type("say")
       #expect(await played(3), "the third is nothing but a muted microphone")
-      // what was muted before stays so, and what is said during a translation is one
+      // the earlier mute remains, but speech during a translation is the translation
       #expect(try await asks(alice, "call.translate", 1, translation) == "ok")
       alice.type("say")
       #expect(await played(4))
@@ -168,7 +169,7 @@ extension Interop {
       let heard = try await Peers.passages(gateway.folder + "/said.wav", in: gateway.folder + "/trunk-heard.wav", gateway)
       let gaps = zip(heard.dropFirst(), heard).map { $0.at - $1.at }
       try await gateway.finish()
-      // four of five; between the second and the fourth is one that was not heard
+      // four of five; between the second and the fourth one was not played
       return heard.count == 4 && gaps.max() == gaps[1] && gaps[1] > 6 ? [] : ["heard at \(heard)"]
     }
   }
