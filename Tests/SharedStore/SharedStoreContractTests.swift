@@ -1,5 +1,6 @@
 import Bytes
 import Cluster
+import Foundation
 import SharedStore
 import Testing
 
@@ -15,11 +16,16 @@ import Testing
     try SharedStoreContract("Redis") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
   }
 
-  @Test(.enabled(if: RedisPeer.oldest != nil, "no Redis 6.2: run Scripts/install test"))
-  func `Redis 6.2: nothing beyond the commands of the oldest version that is taken`() throws {
-    let redis = try RedisPeer(server: #require(RedisPeer.oldest))
-    #expect(redis.say("INFO", "server").contains("redis_version:6.2"))
-    try SharedStoreContract("Redis 6.2") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
+  @Test(arguments: RedisPeer.Bundled.allCases.filter { $0.path != nil })
+  func `the oldest server that is accepted, and newer ones of both projects`(_ server: RedisPeer.Bundled) throws {
+    let redis = try RedisPeer(server: #require(server.path))
+    #expect(redis.say("INFO", "server").contains(server.rawValue))
+    try SharedStoreContract("\(server)") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
+  }
+
+  @Test(.enabled(if: ProcessInfo.processInfo.environment["CI"] != nil, "only where `Scripts/install test` has run"))
+  func `each of these servers is there`() {
+    #expect(RedisPeer.Bundled.allCases.filter { $0.path == nil } == [])
   }
 
   @Test func `Redis alone, with signed values`() throws {
