@@ -42,7 +42,7 @@ extension Interop {
 
       try await page.click("merge")
       try await page.wait("trunkline.calls.every((one) => one.group !== null && one.isListening && !one.isHeld)")
-      // twice, and the better time counts: a machine that stalls under all these processes is heard, too
+      // each side speaks twice and the better score counts: a stall of the machine under all these processes is audible, too
       for _ in 0..<2 {
         try await caller.say()
         try await caller.listen(to: 0) { try baresip.say(told) }
@@ -57,7 +57,8 @@ extension Interop {
       let (first, second) = (try baresip.heard(), asterisk.heard(number))
 
       var faults: [String] = []
-      /// The passages, and what is wrong with those that came with the group.
+      /// Scores the passages of `said` in `heard`; adds a fault if there are not `count`, or if the better of the group's two is
+      /// more than 0.2 below the score between two (`alone`, by default that of the first passage).
       func compare(_ what: String, _ said: String, _ heard: String, count: Int, alone: Double? = nil) async throws -> Double {
         let scores = try await Peers.passages(said, in: heard, gateway).map(\.pesq)
         guard scores.count == count, let single = alone ?? scores.first, let grouped = scores.suffix(2).max() else {
@@ -72,7 +73,7 @@ extension Interop {
       _ = try await compare("Chromium → Asterisk", said, second, count: 3)
       let fromFirst = try await compare("baresip → Chromium", told, pages[0], count: 3)
       let fromSecond = try await compare("Asterisk → Chromium", told, pages[1], count: 3)
-      // who hears itself hears the passage more often
+      // a side that received its own sound would have more than two passages
       _ = try await compare("baresip → Asterisk", told, second, count: 2, alone: fromFirst)
       _ = try await compare("Asterisk → baresip", told, first, count: 2, alone: fromSecond)
       try await gateway.finish()

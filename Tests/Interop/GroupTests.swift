@@ -5,7 +5,7 @@ import TrunklineCallKit
 @testable import AppleStandIn
 
 extension Interop {
-  /// Calls of one device that hear each other: carriers and app are processes of their own, or the SDK on the stand-in.
+  /// Calls of one device, merged: carriers and app are separate processes, or the SDK runs on the stand-in.
   @Suite(
     .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
@@ -30,7 +30,7 @@ extension Interop {
       #expect(await site.hears([.low, .high], for: 2), "\(iphone.log)")
       #expect(iphone.screen.calls.allSatisfy { !$0.isHeld }, "\(iphone.log)")
       await site.leaveGroup(ids[1])
-      // the latest of both has the loudspeaker
+      // the later of the two calls has the loudspeaker
       #expect(await site.hears([.high], for: 0.5), "\(iphone.log)")
 
       iphone.tap(exactly: .end(ids[0]))
@@ -90,15 +90,15 @@ extension Interop {
         let scoring = try Peers.python("score", "heard_score.py", files + ["\(from)", "\(to)"], gateway)
         return try await scoring.event("score", within: 30)["pesq"] as? Double ?? 1
       }
-      // the app, alone with a carrier and then in the group
+      // the app's score alone with a carrier, and then in the group
       for name in ["first", "second", "third"] {
         let alone = try await score("app.wav", "\(name)-heard.wav", 0, 10)
-        // from within the end of the first passage: that of the second is what is found
+        // from 6 s, which is within the end of the first passage: so the second passage is found
         let merged = try await score("app.wav", "\(name)-heard.wav", 6, Self.silence)
         print("PESQ app → \(name): \(alone) alone, \(merged) in the group")
         #expect(merged > alone - Self.noise, "the app at \(name): \(alone) alone, \(merged) in the group")
       }
-      // a carrier, at the app by its own leg and at the other carriers through the mixer
+      // a carrier's score at the app through its own leg, and at the other carriers through the mixer
       var own = 0.0
       for index in 1...3 {
         own = max(own, try await score("speech.wav", "app-\(index).wav", Self.silence - 3, Self.silence + 12))
@@ -116,10 +116,11 @@ extension Interop {
       }
       try await gateway.finish()
     }
-    /// How far the scores of two passages may lie apart without a fault: runs that lost nothing gave 4.1 to 4.55. In 8 s of speech one frame of 20 ms that
-    /// is missing costs 0.04 to 0.2, three cost 0.1 to 0.4, and one in eighteen 0.5 to 0.9 (a recording with frames taken out).
+    /// Difference between the scores of two passages that is not a fault: runs without a loss gave 4.1 to 4.55. In 8 s of speech
+    /// one missing frame of 20 ms costs 0.04 to 0.2, three cost 0.1 to 0.4, and one in eighteen 0.5 to 0.9 (measured on a
+    /// recording with frames removed).
     private static let noise = 0.45
-    /// Seconds until the first caller speaks: the app has said its 8 s twice.
+    /// Seconds of silence before the first caller speaks: by then the app has played its 8 s twice.
     private static let silence = 22
   }
 }

@@ -2,14 +2,14 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// A stranger's directory of users, over TLS, that does all it can do wrong. sipp calls, aiortc answers.
+  /// A foreign user directory, over TLS, that misbehaves in every way. sipp calls, aiortc answers.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct HostileDirectoryTests {
-    /// As in peers/hostile_directory.py: the last two digits of the number.
+    /// The modes of peers/hostile_directory.py, chosen by the last two digits of the number.
     private enum Mode: Int, CaseIterable {
       case right, rubbish, large, page, redirect, late, cut, drip, failed, array, depth, other, spaces, headers
       var number: String { "+155570000" + (rawValue < 10 ? "0" : "") + "\(rawValue)" }
-      /// In time and below 500: the server is not left alone for it.
+      /// The answer comes in time and with a status below 500: the gateway does not back off from the server.
       var isAnAnswer: Bool { ![.late, .cut, .drip, .failed, .headers].contains(self) }
     }
 
@@ -19,7 +19,7 @@ extension Interop {
       var certificate: String
     }
 
-    /// Alice is in the file; the directory is asked about all others.
+    /// Alice is in the configuration; the directory is queried about all other numbers.
     private func site() async throws -> Site {
       let (port, elsewhere) = (try FreePorts.tcp(), try FreePorts.tcp())
       let certificate = try await OpenSSL.certificate("localhost")
@@ -53,12 +53,14 @@ extension Interop {
       }
     }
 
-    @Test func `whatever it answers, a call is refused with 503, others' calls go on, and nothing is left behind`() async throws {
+    @Test func `whatever the directory answers, the call gets 503, other calls continue, and nothing is left behind`()
+      async throws
+    {
       let site = try await site()
       let gateway = site.gateway
       let before = sockets(gateway)
       let alice = try await Peers.phone(gateway, ["--answer-after", "0"])
-      // one that answers is behind each that fails: the server is not left alone, so each is asked
+      // a mode that answers follows each that fails: the gateway does not back off from the server, so each mode is queried
       let bad = Mode.allCases.filter { ![.right, .late, .spaces].contains($0) }
       let answers = bad.filter(\.isAnAnswer)
       let failures = bad.filter { !$0.isAnAnswer }
@@ -69,21 +71,21 @@ extension Interop {
         #expect(try await caller.finish(within: 15) == 0, "\(mode): \(caller.text.suffix(1_500))")
         #expect(site.directory.events.contains { $0["number"] as? String == mode.number }, "\(mode): it was asked")
       }
-      // while it is waited for, another's call comes and goes
+      // while this query waits, another call begins and ends
       let late = try Peers.caller(gateway, "refused_503", to: Mode.late.number)
       _ = try await site.directory.event("asked") { $0["mode"] as? String == "late" }
       let good = try Peers.caller(gateway, "call", ["-d", "300"])
       #expect(try await good.finish(within: 15) == 0, "\(good.text.suffix(1_500))")
       #expect(try await late.finish(within: 15) == 0, "the limit is the gateway's, not the 30 s: \(late.text.suffix(1_500))")
       #expect(!site.directory.events.contains { $0["event"] as? String == "done" && $0["mode"] as? String == "late" })
-      // and then it behaves: the call finds its user, who is not there
+      // then the directory answers rightly: the user is found, and has no device
       let right = try Peers.caller(gateway, "refused_480", to: Mode.right.number)
       #expect(try await right.finish(within: 15) == 0, "\(right.text.suffix(1_500))")
       #expect(try await gateway.records(2).compactMap { $0["user"] as? String } == ["alice", "carol"])
       #expect(try gateway.sum("trunkline_webhooks_total", "outcome=\"answered\"") >= 1)
       alice.type("quit")
       _ = try await alice.finish(within: 5)
-      // up to four connections to a server are kept for its next questions
+      // up to four connections to a server are kept for its next queries
       #expect(await eventually(within: 10) { sockets(gateway) <= before + 4 }, "\(sockets(gateway)) sockets, \(before) before")
       try await finish(site)
     }
@@ -99,7 +101,7 @@ extension Interop {
       let good = try Peers.caller(gateway, "call", ["-d", "300"])
       #expect(try await good.finish(within: 15) == 0, "\(good.text.suffix(1_500))")
       #expect(try await late.finish(within: 20) == 0, "\(late.text.suffix(1_500))")
-      // one question for all who waited for it
+      // all calls that wait for the number share one query
       #expect(site.directory.events.count { $0["event"] as? String == "asked" && $0["mode"] as? String == "late" } == 1)
       for number in 20...29 {
         let caller = try Peers.caller(gateway, "refused_503", to: "+1555700\(number)05")

@@ -2,10 +2,11 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What gateways and peers count of the calls since it was made. Loopback loses nothing, so what is missing was lost by the gateway, or by a peer
-/// that came late; a recording alone would not tell, since concealment is made not to be heard.
+/// What gateways and peers have counted of the calls since this value was made. Loopback loses nothing, so a missing packet was
+/// lost by the gateway, or by a peer that was late. A recording alone would not show it, because concealment is made to be
+/// inaudible.
 struct JudgedCalls {
-  /// Gateways and peers that live; while calls are judged, they are kept until the judgement.
+  /// Gateways and peers that exist; while calls are judged, they are retained until the judgement.
   private struct Known {
     var gateways: [Weak<GatewayUnderTest>] = []
     var peers: [Weak<Spawned>] = []
@@ -14,13 +15,13 @@ struct JudgedCalls {
   }
   private static let known = Mutex(Known())
 
-  /// What a jitter buffer makes up though no packet was lost, when a stream stops: 200 ms and the rest of a packet (205 to 225 measured), once for a
-  /// side that left first and once for a pause.
+  /// What a jitter buffer conceals without a lost packet when a stream stops: 200 ms and the rest of a packet (205 to 225
+  /// measured), once for a side that left first and once for a pause.
   static let concealedMilliseconds = 450
-  /// From the moment at which media may flow to the app's `call.connected`, by the machine's clock.
+  /// Limit from the moment at which media can flow to the app's `call.connected`, by the machine's clock.
   static let connectedMilliseconds = 100.0
 
-  /// Lines of each that were there before.
+  /// The number of lines that each had when this value was made.
   private var recordsBefore: [ObjectIdentifier: Int] = [:]
   private var eventsBefore: [ObjectIdentifier: Int] = [:]
 
@@ -48,7 +49,7 @@ struct JudgedCalls {
     }
   }
 
-  /// The calls that were connected, and a line for each count that is wrong. `delay`: that the test puts between gateway and app.
+  /// The number of connected calls, and a line for each wrong count. `delay`: what the test adds between gateway and app.
   func judge(delay: Duration) -> (calls: Int, faults: [String]) {
     let kept = Self.known.withLock { known in
       defer { (known.kept, known.isJudging) = ([], false) }
@@ -68,7 +69,7 @@ struct JudgedCalls {
     return (records.count, faults)
   }
 
-  /// Of one record: what did not come in, and what was made up of it.
+  /// Faults of one record: packets lost, and audio made up.
   private static func lost(_ record: [String: Any]) -> [String] {
     ["fromTrunk", "fromApp"].compactMap { side in
       guard let stream = record[side] as? [String: Any], let lost = stream["lost"] as? Int,
@@ -78,14 +79,14 @@ struct JudgedCalls {
     }
   }
 
-  /// Of one event of a peer: aiortc's and the carrier's are numbers, those of `trunkline-lab` text.
+  /// Faults of one event of a peer: aiortc and the carrier report numbers, `trunkline-lab` text.
   private static func lost(_ event: [String: Any], by peer: String) -> [String] {
     let fields = event["fields"] as? [String: String]
     let lost = event["lost"] as? Int ?? fields?["lost"].flatMap { Int($0) } ?? 0
     return lost > 0 ? ["\(peer): \(lost) packets lost on the way from the gateway"] : []
   }
 
-  /// Of `call.connected`, at aiortc's or our own phone: it came so long after its call's media could flow.
+  /// The fault of a `call.connected`, at aiortc or our own phone, that came too long after its call's media could flow.
   private static func late(_ event: [String: Any], _ records: [[String: Any]], by peer: String, _ delay: Duration) -> [String] {
     guard let came = event["receivedAt"] as? Double ?? (event["event"] as? String == "connected" ? event["at"] as? Double : nil)
     else { return [] }

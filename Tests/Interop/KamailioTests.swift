@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// kamailio as the proxy in front: it records its route, and when a gateway is gone or full it tries the next.
+  /// kamailio as the proxy before the gateways: it records its route, and tries the next gateway when one is down or full.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.kamailio != nil),
@@ -59,7 +59,7 @@ extension Interop {
       let other = first == "draining" ? try await GatewayUnderTest() : nil
       var holding: [Spawned] = []
       if let other {
-        // it drains as long as a call lives
+        // it drains as long as it has a call
         holding.append(try await Peers.phone(other, ["--answer-after", "0.1"]))
         holding.append(try Peers.caller(other, "call", ["-d", "60000"]))
         #expect(await eventually(within: 10) { try other.metric(#"trunkline_calls{state="connected"}"#) == 1 })
@@ -132,8 +132,8 @@ extension Interop {
   }
 }
 
-/// A kamailio between a carrier and gateways, on the port where the gateway's trunk is. Numbers of users go to the gateways, one after
-/// the other; all others to the carrier, and where that fails to the second one.
+/// A kamailio between a carrier and gateways, on the port that the gateway's trunk points to. Calls to users' numbers go to the
+/// gateways in turn; all others go to the carrier, and to the second carrier if that fails.
 private final class Kamailio {
   let process: Spawned
   let port: UInt16
@@ -222,7 +222,7 @@ private final class Kamailio {
     .first { FileManager.default.fileExists(atPath: $0) } ?? "/usr/local/lib/kamailio/modules/"
   }
 
-  /// The methods that have passed.
+  /// The methods of the requests that passed.
   var requests: [String] {
     process.text.split(separator: "\n").compactMap { line in
       guard let start = line.range(of: "request <"), let end = line.range(of: "> ") else { return nil }
@@ -230,7 +230,7 @@ private final class Kamailio {
     }
   }
 
-  /// The Route that requests of a method brought; empty for one without.
+  /// The Route headers of a method's requests; empty for a request without.
   func routes(_ method: String) -> [String] {
     process.text.split(separator: "\n").filter { $0.contains("request <\(method)> ") }.map {
       $0.components(separatedBy: " route ").dropFirst().joined()
@@ -242,7 +242,7 @@ private final class Kamailio {
     for _ in 0..<150 where process.isRunning { usleep(20_000) }
   }
 
-  /// Ends it with its children, who are its own to end.
+  /// Ends kamailio, which ends its children itself.
   func stop() async throws {
     process.signal(SIGTERM)
     try await process.finish(within: 10)

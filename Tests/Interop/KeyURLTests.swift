@@ -2,13 +2,14 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// `auth.jwt.jwks_url` with the release binary: keys and tokens of PyJWT at a server that fails, rotates and comes back, an app of trunkline.js.
+  /// `auth.jwt.jwks_url` with the release binary: keys and tokens of PyJWT at a server that fails, rotates and recovers; the app
+  /// is trunkline.js.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.node != nil),
       "no node or .venv: run Scripts/install test"), .serialized)
   struct KeyURLTests {
-    /// `jwks_peer.py`, which answers each line with one.
+    /// `jwks_peer.py`, which answers each line of input with one line.
     private final class Issuer {
       let process: Spawned
       let port: UInt16
@@ -60,7 +61,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest(["auth: { jwt: { algorithm: ES256, jwks_url: \"\(url)\" } }"])
       #expect(try gateway.metric("trunkline_jwks_keys") == 0)
       let early = try app("early", gateway, first)
-      // it is told to come again, and is not refused
+      // the app is asked to reconnect later, and does not fail
       let isRefused = await eventually(within: 20) {
         try gateway.sum("trunkline_app_hello_refused_total", "reason=\"keysUnavailable\"") >= 2
       }
@@ -73,21 +74,21 @@ extension Interop {
       try await online(early)
       #expect(try gateway.metric("trunkline_jwks_keys") == 1)
 
-      // the issuer signs with another key: the first token that names it has the keys fetched
+      // the issuer signs with another key: the first token that names it makes the gateway fetch the keys
       _ = try await issuer.ask("answer k1,k2")
       let fetches = try gateway.sum("trunkline_jwks_fetches_total", "outcome=\"fetched\"")
       let rotated = try app("rotated", gateway, second)
       try await online(rotated)
       #expect(try gateway.sum("trunkline_jwks_fetches_total", "outcome=\"fetched\"") > fetches)
 
-      // an unknown key is refused once that is certain
+      // an unknown key is refused once a fetch has confirmed that it is unknown
       let refused = try app("refused", gateway, stranger)
       _ = try await refused.event("phone", within: 60) {
         $0["state"] as? String == "failed" && $0["error"] as? String == "loginRefused"
       }
       #expect(try gateway.sum("trunkline_app_hello_refused_total", "reason=\"tokenKeyUnknown\"") >= 1)
 
-      // the server sends too much, then nothing: what is here counts
+      // the server sends too much, then nonsense, then nothing: the gateway keeps its keys
       for mode in ["big", "nonsense", "hang"] {
         _ = try await issuer.ask(mode)
         let late = try app("late-\(mode)", gateway, first)
@@ -116,7 +117,7 @@ extension Interop {
         try text.write(toFile: file, atomically: true, encoding: .utf8)
         gateway.process.signal(SIGHUP)
         let app = try app("app-\(UUID().uuidString.prefix(4))", gateway, token)
-        // a login that came before the signal was heard is refused, and tried again
+        // a login from before the signal was handled is refused, and retried
         _ = try await app.event("phone", within: 60) { $0["state"] as? String == "online" }
         app.type("quit")
         try await app.finish(within: 10)

@@ -2,15 +2,15 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Streams as carriers and apps send them that keep RFC 3550 in part: two sources at once, timestamps of another clock, numbers that others use up; and
-  /// sound that is nearly a pause.
+  /// Streams of carriers and apps that follow RFC 3550 only in part: two sources at once, timestamps of another clock, sequence
+  /// numbers that other packets use up; and sound that is nearly a pause.
   @Suite(
     .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct MediaStrangerTests {
     private static let rate = 8_000.0
 
-    /// Tones of equal strength that have this level together, in dB below full scale.
+    /// Tones of equal strength with this joint level, in dB relative to full scale.
     private static func chord(_ hertz: [Double], level: Double, seconds: Int) -> [Int16] {
       let amplitude: Double = 32_768 * pow(10, level / 20) * (2 / Double(hertz.count)).squareRoot()
       return (0..<seconds * 8_000).map { index -> Int16 in
@@ -20,7 +20,7 @@ extension Interop {
       }
     }
 
-    /// Levels of pieces of so many samples, in dB below full scale.
+    /// Levels of pieces of `length` samples, in dB relative to full scale.
     private static func levels(_ samples: [Int16], _ length: Int) -> [Double] {
       stride(from: 0, through: samples.count - length, by: length).map { start in
         let power = samples[start..<start + length].reduce(0.0) { $0 + Double($1) * Double($1) } / Double(length)
@@ -39,7 +39,7 @@ extension Interop {
       return 2 * (re * re + im * im).squareRoot() / Double(samples.count)
     }
 
-    /// The app calls, the carrier answers with this and ends the call after `milliseconds`.
+    /// The app calls; the carrier answers with this SDP and ends the call after `milliseconds`.
     private func call(
       _ gateway: GatewayUnderTest, _ phone: Spawned, audio: UInt16, answer: String, milliseconds: Int
     ) async throws {
@@ -72,7 +72,7 @@ extension Interop {
         let others = (received["unheard"] as? [String: Any])?["otherSources"] as? Int ?? 0
         #expect((45...56).contains(others), "the second was counted for a second: \(received)")
         let samples = try Speech.read(gateway.folder + "/app-heard.wav")
-        // frames of 20 ms, by the tone that is all of them
+        // frames of 20 ms, by the tone that fills them
         let frames = stride(from: 0, to: samples.count - 160, by: 160).map { start -> Int in
           let frame = samples[start..<start + 160]
           let (first, second) = (Self.amplitude(frame, 440), Self.amplitude(frame, 1_500))
@@ -80,7 +80,7 @@ extension Interop {
         }
         let change = frames.firstIndex(of: 2) ?? frames.count
         let (before, after) = (frames[..<change].drop { $0 == 0 }, frames[change...])
-        // Between them is what it takes to see that the first is gone, a tenth of a second at most.
+        // The gap between them is the time needed to detect that the first has stopped, at most a tenth of a second.
         let isRight =
           before.count >= 60 && before.count { $0 != 1 } <= 5 && after.count >= 35 && after.count { $0 != 2 } <= 5
           && !after.contains(1)
@@ -90,7 +90,7 @@ extension Interop {
     }
 
     @Test(.tags(.audio), arguments: [false, true])
-    func `a soft steady chord is no pause, for an app that takes pauses or none, and for a carrier with comfort noise`(
+    func `a soft steady chord is not a pause, for an app with or without DTX, and for a carrier with comfort noise`(
       appTakesPauses: Bool
     ) async throws {
       try await expectGoodAudio {
@@ -106,7 +106,7 @@ extension Interop {
           gateway, phone, audio: audio.port, answer: SippScript.sdp("0 13 101", ["a=rtpmap:13 CN/8000", "a=sendrecv"]),
           milliseconds: 6_500)
         _ = try await audio.peer.event("done")
-        // 300 frames of 20 ms were said
+        // 300 frames of 20 ms were sent
         let faults = try ["app", "trunk"].compactMap { who -> String? in
           let levels = Self.levels(try Speech.read(gateway.folder + "/\(who)-heard.wav"), 160)
           let heard = levels.count { abs($0 + 48) < 4 }
@@ -120,14 +120,14 @@ extension Interop {
     @Test(.tags(.audio)) func `an offset in an app's microphone makes no comfort noise louder than its room`() async throws {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU ]")
-        // Noise of −60 dBov, and 1 % of full scale, which alone has −40.
+        // Noise of −60 dBov, and an offset of 1 % of full scale, which alone has −40 dBov.
         var state: UInt32 = 1
         let room = (0..<32_000).map { _ -> Int16 in
           state = state &* 1_664_525 &+ 1_013_904_223
           return 327 + Int16(Double(state >> 16) / 65_536 * 114 - 57)
         }
         try Speech.write(room, gateway.folder + "/room.wav")
-        // A-law, so that it is not relayed; Opus of aiortc would take the offset out.
+        // A-law, so that the stream is not relayed; aiortc's Opus would remove the offset.
         let phone = try await Peers.phone(
           gateway, script: "app_stranger.py", ["--only", "PCMA", "--play", "room.wav", "--calls", "1"])
         let audio = try await Peers.trunkAudio(gateway, ["--silence", "0.7"])
@@ -136,7 +136,7 @@ extension Interop {
           milliseconds: 3_800)
         let noise = try #require(try await audio.peer.event("done")["noise"] as? [Int])
         try await gateway.finish()
-        // dB below full scale, one each 400 ms
+        // dB below full scale, one value for each 400 ms
         let isRight = noise.count { (57...66).contains($0) } >= 2 && noise.allSatisfy { $0 >= 57 }
         return isRight ? [] : ["comfort noise told: \(noise)"]
       }
@@ -155,7 +155,7 @@ extension Interop {
         _ = try await audio.peer.event("done")
         let received = try #require(try await gateway.records(1).first?["fromApp"] as? [String: Any])
         let (lost, concealed) = (received["lost"] as? Int ?? 0, received["concealedMs"] as? Int ?? 0)
-        // Nothing would be made up where each step of 480 was taken for 10 ms: no packet would be missed.
+        // If each step of 480 were read as 10 ms, nothing would be made up: no packet would be missed.
         let isMadeUp = lost >= 5 && concealed >= 15 * lost && concealed <= 20 * lost + JudgedCalls.concealedMilliseconds
         let faults = try Speech.faults(
           "app → telephone", said: said, heardIn: gateway.folder + "/trunk-heard.wav", clippedAtMost: 60)
@@ -174,7 +174,7 @@ extension Interop {
         try await call(gateway, phone, audio: audio.port, answer: SippScript.sdp("0 101"), milliseconds: 8_200)
         _ = try await audio.peer.event("done")
         let lost = (try await gateway.records(1).first?["fromTrunk"] as? [String: Any])?["lost"] as? Int ?? 0
-        // The tones beat forty times a second, by 7 dB in 10 ms: what is 20 dB below the middle is a hole.
+        // The tones beat forty times a second, by 7 dB in 10 ms: a level 20 dB below the middle one is a hole.
         let all = Self.levels(try Speech.read(gateway.folder + "/app-heard.wav"), 80)
         let middle = try #require(all.sorted().dropFirst(all.count / 2).first)
         let tones = all.drop { $0 < middle - 12 }.reversed().drop { $0 < middle - 12 }
@@ -190,7 +190,8 @@ extension Interop {
     ) async throws {
       let gateway = try await GatewayUnderTest(trunk: "codecs: [ opus, PCMU ]")
       let (type, clock) = codec == 96 ? (111, 48_000) : (0, 8_000)
-      // A jump of 154 s; empty keep-alives (RFC 6263 §4.1) and a type that was not agreed on, in the numbers of the stream.
+      // A jump of 154 s; empty keep-alives (RFC 6263 §4.1) and a payload type that was not agreed on, in the stream's sequence
+      // numbers.
       let streams = """
         [{"type": \(type), "law": \(codec), "ssrc": 1, "to": 1.2},
         {"type": \(type), "law": \(codec), "ssrc": 1, "from": 1.2, "jump": \(154 * clock)},
@@ -209,7 +210,7 @@ extension Interop {
       let came = try await phone.event("rtp")
       #expect(came["missing"] as? Int == 0 && came["packets"] as? Int ?? 0 > 80, "\(came)")
       let steps = try #require(came["steps"] as? [String: Int])
-      // Each of 20 ms; a peer that came late for its own tick has one of a few more.
+      // Each step is 20 ms; a peer that was late for its own tick has a longer one.
       let frame = clock / 50
       #expect(steps["\(frame)"] ?? 0 > 80 && steps.keys.allSatisfy { (1...clock).contains(Int($0) ?? 0) }, "\(steps)")
       try await gateway.finish()

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 extension Interop {
-  /// The SDK on a telephone that walks out of its Wi-Fi: the address that it had is gone, another one is there.
+  /// The SDK on a telephone that leaves its Wi-Fi: its address disappears, and another one appears.
   @Suite(
     .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
@@ -76,7 +76,7 @@ extension Interop {
       try await networks.connect(false)
       try await Task.sleep(for: .seconds(40))  // the case itself
       try await networks.connect(true)
-      try await Task.sleep(for: .seconds(6))  // what is heard in them is looked for in the recordings
+      try await Task.sleep(for: .seconds(6))  // the recordings are searched for the audio of these seconds
       try await networks.connect(false)
       #expect(try await trunk.finish(within: 70) == 0, "\(trunk.text)\n\(phone.text)")
       let record = try await gateway.records(1).first
@@ -112,13 +112,13 @@ extension Interop {
   }
 }
 
-/// 440 Hz at a tenth of full scale, and where it lacks in what was heard.
+/// 440 Hz at a tenth of full scale, and its gaps in a recording.
 enum EndlessTone {
   static func write(_ seconds: Int, _ path: String) throws {
     try Speech.write((0..<8_000 * seconds).map { Int16(3_000 * sin(Double($0) * 2 * .pi * 440 / 8_000)) }, path)
   }
 
-  /// How long the tone was heard, and the longest time without it between its beginning and its end.
+  /// How long the tone was heard, and the longest gap between its beginning and its end, in seconds.
   static func gaps(_ path: String) throws -> (seconds: Double, longest: Double) {
     let samples = try Speech.read(path)
     let frames = stride(from: 0, to: samples.count - 160, by: 160).map { start in
@@ -134,10 +134,10 @@ enum EndlessTone {
   }
 }
 
-/// A telephone in a network namespace of its own, and a gateway that it reaches by TLS.
+/// A telephone in its own network namespace, and a gateway that it reaches by TLS.
 class PhoneNetwork {
   let namespace = "tlcell\(getpid())"
-  /// Ends on this side.
+  /// Cable ends on the test's side.
   var cables: [String] { [] }
   private let folder = NSTemporaryDirectory()
   var certificate: String?
@@ -148,7 +148,7 @@ class PhoneNetwork {
       : FileManager.default.isExecutableFile(atPath: "/sbin/ip") ? nil : "no /sbin/ip: run Scripts/install test"
   }
 
-  /// Its app port and its media are on `address`.
+  /// A gateway whose app port and media are on `address`.
   func gateway(_ address: String) async throws -> GatewayUnderTest {
     let sip = try FreePorts.both()
     let app = try FreePorts.tcp()
@@ -181,7 +181,7 @@ class PhoneNetwork {
     return shell.text
   }
 
-  /// Without waiting for a task: a deinit cannot.
+  /// Runs a command without waiting for a task: a deinit cannot.
   func runAtEnd(_ command: [String]) {
     var (status, pid): (Int32, pid_t) = (0, 0)
     let words = command.map { strdup($0) } + [nil]
@@ -190,16 +190,16 @@ class PhoneNetwork {
   }
 
   deinit {
-    // what is left of a cable goes with its namespace, but later
+    // the namespace removes what is left of a cable, but later
     for end in cables { runAtEnd(["/sbin/ip", "link", "del", end]) }
     if let certificate { try? FileManager.default.removeItem(atPath: certificate) }
     runAtEnd(["/sbin/ip", "netns", "del", namespace])
   }
 }
 
-/// Two ways to the gateway; the first is preferred while it is there.
+/// Two paths to the gateway; the first is preferred while it is up.
 private final class TwoNetworks: PhoneNetwork {
-  /// Known by this on both.
+  /// The gateway's address on both.
   static let address = "10.91.1.1"
   override var cables: [String] { ["tlwifi", "tlcell"] }
 
@@ -217,16 +217,16 @@ private final class TwoNetworks: PhoneNetwork {
       """)
   }
 
-  /// No network, or both again: the cables' other ends.
+  /// Disconnects or reconnects both networks, at the cables' other ends.
   func connect(_ isOn: Bool) async throws {
     try await run("for end in tlwifi tlcell; do ip link set $end \(isOn ? "up" : "down"); done")
   }
 
-  /// The address that the telephone had is gone with it.
+  /// Leaves the Wi-Fi: the telephone's address disappears with it.
   func leaveWiFi() async throws { try await run("ip -n \(namespace) addr flush dev wifi; ip -n \(namespace) link set wifi down") }
 }
 
-/// IPv6 only, and tayga as the translator (RFC 7915); what DNS64 would say stands in the namespace's hosts file.
+/// IPv6 only, with tayga as the translator (RFC 7915); the namespace's hosts file contains what DNS64 would answer.
 private final class IPv6Only: PhoneNetwork {
   static let address = "10.92.0.1"
   override var cables: [String] { ["tlnat"] }

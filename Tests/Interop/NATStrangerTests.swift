@@ -2,8 +2,9 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Telephones behind an address translator that knows nothing of SIP, and the gateway in the world outside: their Contact and their SDP have
-  /// addresses that no process here reaches. Nothing is set for it but `rtp_source: symmetric`; `rewrite_contact` is `auto`.
+  /// Telephones behind an address translator without SIP support, and the gateway in the world outside: their Contact and their
+  /// SDP have addresses that no process here reaches. Nothing is configured for them but `rtp_source: symmetric`;
+  /// `rewrite_contact` is `auto`.
   @Suite(
     .tags(.audio),
     .enabled(
@@ -20,14 +21,14 @@ extension Interop {
       var network: TranslatedNetwork
       var gateway: GatewayUnderTest
 
-      /// The network goes after the gateway.
+      /// The gateway ends before its network.
       func close() async throws {
         try await gateway.finish()
         withExtendedLifetime(network) {}
       }
     }
 
-    /// The router lets nothing in that was not asked for. The port has no owner.
+    /// The router admits replies only. No process listens on the published port.
     private func site() async throws -> Site {
       let network = try await TranslatedNetwork(.publishedPorts([1...1]))
       let (sip, app, admin) = (try FreePorts.both(), try FreePorts.tcp(), try FreePorts.tcp())
@@ -43,7 +44,7 @@ extension Interop {
       return Site(network: network, gateway: gateway)
     }
 
-    /// The telephone in the network inside, which calls the user's number until it hears a BYE.
+    /// The telephone in the inner network, which calls the user's number until it receives a BYE.
     private func call(_ stranger: Stranger, _ way: Way, _ site: Site) async throws -> Spawned {
       let arguments = [
         "--address", TranslatedNetwork.gateway, "--port", "5070", "--media", "30000", "--transport", way.rawValue, "--call",
@@ -68,7 +69,7 @@ extension Interop {
           ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav", "--talk", "5"])
         let telephone = try await call(stranger, way, site)
         #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(telephone.text)")
-        // it never hangs up by itself
+        // the telephone never hangs up by itself
         _ = try await telephone.event("over") { $0["call"] as? Int == 1 }
         #expect(try await telephone.finish(within: 10) == 0, "\(telephone.text)")
         let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])

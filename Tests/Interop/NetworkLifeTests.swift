@@ -3,11 +3,11 @@ import Foundation
 import Glibc
 import Testing
 
-/// Of glibc, whose module leaves it out.
+/// A function of glibc that the Glibc module leaves out.
 @_silgen_name("setns") private func setns(_ fd: Int32, _ kind: Int32) -> Int32
 
 extension Interop {
-  /// Interfaces and addresses that come, go and change while the gateway runs, in the suite's own network.
+  /// Interfaces and addresses that appear, disappear and change while the gateway runs, in the suite's own network.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && TranslatedNetwork.missing == nil), "no root or no ip"),
@@ -23,7 +23,7 @@ extension Interop {
         try await run("ip link set net0 down; ip link add gnd0 type veth peer name gnd1; ip link set gnd1 up")
       }
 
-      /// Back to what the suite's other tests have; to be called at the end, also of a test that failed.
+      /// Restores the network that the suite's other tests have; call it at the end, also of a test that failed.
       func remove() async throws {
         try await run("ip link del gnd0; ip link set net0 up; ip route replace default dev net0")
       }
@@ -32,7 +32,7 @@ extension Interop {
         try await run("ip link set gnd0 up; ip addr add \(address)/24 dev gnd0; ip route replace default dev gnd0")
       }
       func remove(_ address: String) async throws { try await run("ip addr del \(address)/24 dev gnd0") }
-      /// The address is gone and back, twenty times in two seconds.
+      /// Removes and restores the address twenty times in two seconds.
       func flap(_ address: String) async throws {
         try await run(
           """
@@ -72,7 +72,7 @@ extension Interop {
       gateway.process.text.split(separator: "\n").count { $0.contains(text) }
     }
 
-    /// A call of a trunk on this machine that `alice` takes.
+    /// A call of a trunk on this machine that `alice` answers.
     private func call(_ gateway: GatewayUnderTest, device: String, seconds: Double = 0.3) async throws {
       let phone = try await Peers.phone(
         gateway, device: device, ["--answer-after", "0.1", "--end-after", "\(seconds)", "--calls", "1"])
@@ -81,7 +81,7 @@ extension Interop {
       #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(6_000))")
     }
 
-    @Test func `an interface that comes after the start: not ready until then, and peers are told its address`()
+    @Test func `an interface that appears after the start: not ready until then, and peers get its address`()
       async throws
     {
       let link = try await Link()
@@ -155,7 +155,7 @@ extension Interop {
         let said = gateway.process.text.split(separator: "\n").dropFirst(before).filter { line in
           ["network: ", "peers see", "address"].contains { line.contains($0) }
         }
-        // twenty times there and twenty times gone
+        // the address disappeared twenty times and returned twenty times
         #expect(said.count <= 20, "\(said.joined(separator: "\n"))")
         try await gateway.finish()
       } catch {
@@ -165,7 +165,7 @@ extension Interop {
       try await link.remove()
     }
 
-    /// The gateway's address on the wire to the peers, who are on another machine, is replaced by another one.
+    /// The gateway's address toward its peers, which are on another machine, is replaced by another one.
     private final class OtherMachine: PhoneNetwork {
       static let peers = "198.51.100.9"
       override var cables: [String] { ["tllife"] }
@@ -184,7 +184,7 @@ extension Interop {
           """)
       }
 
-      /// What `gateway.example` is on the other machine; in the same file, which is mounted there.
+      /// Sets what `gateway.example` resolves to on the other machine, in the same file, which is mounted there.
       private func name(_ address: String) throws {
         try "\(address) gateway.example\n".write(toFile: hosts + "/hosts", atomically: false, encoding: .utf8)
       }
@@ -194,7 +194,7 @@ extension Interop {
         try name(NetworkLifeTests.second)
       }
 
-      /// A trunk's socket on the other machine: it stays in the network that it was made in.
+      /// A trunk's socket on the other machine: it stays in the network in which it was opened.
       func trunk(toward sip: UInt16) throws -> RawTrunk {
         let (here, there) = (open("/proc/self/ns/net", O_RDONLY), open("/run/netns/\(namespace)", O_RDONLY))
         defer { for fd in [here, there] { close(fd) } }
@@ -203,7 +203,7 @@ extension Interop {
         return try RawTrunk(toward: sip, at: IPAddress(198, 51, 100, 1), from: IPAddress(198, 51, 100, 9))
       }
 
-      /// `isSecure`: apps of the other machine come by TLS; else those of this one. `trunk`: more of its settings.
+      /// `isSecure`: apps on the other machine connect by TLS; else apps on this one. `trunk`: further settings of the trunk.
       func gateway(
         isSecure: Bool, carrier: UInt16 = 5_060, _ trunk: String = "", ports: (sip: UInt16, app: UInt16, admin: UInt16)
       ) async throws -> GatewayUnderTest {
@@ -327,7 +327,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    /// Ends a call; what came until that was answered.
+    /// Ends a call; returns what arrived before the BYE was answered.
     private func bye(_ trunk: RawTrunk, _ invite: RawTrunk.Request, _ answer: RawTrunk.Answer, to address: SocketAddress? = nil)
       -> [String]
     {
@@ -348,7 +348,7 @@ extension Interop {
       let gateway = try await network.gateway(
         isSecure: false, carrier: registrar.address.port, ", register: { user: gw, expires: 60s }", ports: ports)
       func contact(_ address: String) -> String { "Contact: <sip:gw@\(address):\(ports.sip)>" }
-      /// The next that says so, answered; requests that were sent again are not the next.
+      /// The next REGISTER with this Contact, answered; retransmissions of others are skipped.
       func register(_ text: String, _ status: String) -> String? {
         while let request = registrar.awaited("REGISTER") {
           guard request.contains(text + "\r\n") else { continue }
@@ -363,7 +363,7 @@ extension Interop {
       #expect(await eventually(within: 5) { try isRegistered() })
       try await network.replaceAddress()
       #expect(register(contact(Self.second), "200 OK") != nil, "\(gateway.process.text.suffix(4_000))")
-      // of a registrar that does not like it nothing follows
+      // nothing follows if the registrar refuses the removal
       let removal = try #require(register(contact(Self.first) + ";expires=0", "403 Forbidden"))
       func callID(_ text: String) -> Substring? { text.split(separator: "\r\n").first { $0.hasPrefix("Call-ID:") } }
       #expect(callID(removal) == callID(before))

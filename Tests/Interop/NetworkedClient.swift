@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// Who answers a call behind a home router: the SDK, stacks that strangers have, and browsers, with our page or with none. Each plays `tone.wav` and
-/// records `app-heard.wav`.
+/// The clients that answer a call behind a home router: the SDK, foreign stacks, and browsers with the web phone or a bare page.
+/// Each plays `tone.wav` and records `app-heard.wav`.
 enum NetworkedClient: String, CaseIterable {
   case sdk, aiortc, pion, gstreamer, chromiumPage, chromiumPhone, firefoxPage, firefoxPhone
 
-  /// Restarts ICE when it finds its way dead: the SDK, and trunkline.js in whatever browser.
+  /// Restarts ICE when its path is dead: the SDK, and trunkline.js in any browser.
   var restarts: Bool {
     switch self {
     case .aiortc, .pion, .gstreamer: false
@@ -23,7 +23,7 @@ enum NetworkedClient: String, CaseIterable {
     }
   }
 
-  /// When its recording began, in seconds since 1970, once it hears the call.
+  /// When its recording began, in seconds since 1970, once it receives the call's audio.
   func recordingStart(_ client: Spawned) async throws -> Double {
     switch self {
     case .sdk: break
@@ -35,7 +35,7 @@ enum NetworkedClient: String, CaseIterable {
     return try #require(at as? Double) / 1_000
   }
 
-  /// Online.
+  /// Starts the client; returns when it is online.
   func start(_ gateway: GatewayUnderTest, in network: HomeNetwork, _ more: [String] = []) async throws -> Spawned {
     let audio = ["--play", "tone.wav", "--record", "app-heard.wav"] + more
     let peers = Surroundings.sources + "/peers/"
@@ -85,19 +85,19 @@ enum NetworkedClient: String, CaseIterable {
   }
 }
 
-/// What happens to its network, without an event.
+/// What happens to its network, without an event that reports it.
 enum NetworkFault: String, CaseIterable {
   /// The NAT forgets its mapping and gives another port.
   case rebinding
   /// The router drops all for six seconds.
   case sixSeconds
-  /// The router drops all for good; there is cellular beside it.
+  /// The router drops everything for good; cellular is available beside it.
   case dead
 
   /// How often each is tried for the table of docs/operate/nat.md.
   static let tries = ProcessInfo.processInfo.environment["TRUNKLINE_NETWORK_TRIES"].flatMap { Int($0) } ?? 0
 
-  /// Of these seconds the network is to blame.
+  /// Seconds of silence that the network itself causes.
   var outage: Double { self == .sixSeconds ? 6 : 0 }
 
   func happen(to network: HomeNetwork) async throws {
@@ -114,7 +114,7 @@ enum NetworkFault: String, CaseIterable {
   }
 }
 
-/// A call of a client that a fault befalls, and how long each side was without the other's tone after it.
+/// A client's call during which a fault happens, and how long each side was then without the other's tone.
 struct FaultedCall {
   var silence: [String: Double] = [:]
   var reason: String?
@@ -134,9 +134,9 @@ struct FaultedCall {
       gateway, ["--call", "+15551230001", "--talk", "\(length)", "--play", "tone.wav", "--record", "trunk-heard.wav"])
     let started = try await client.recordingStart(app)
     let answered = try #require(try await trunk.event("firstAudio", within: 20)["at"] as? Double) / 1_000
-    // The case itself: it happens in the middle of the tone, and what a browser makes up at a call's beginning is over.
+    // The fault happens in the middle of the tone, after what a browser makes up at a call's beginning.
     try await Task.sleep(for: .seconds(2))
-    // Media is where the fault will be: 50 packets a second each way.
+    // Media takes the path of the fault: 50 packets a second each way.
     let before = try await network.homePackets()
     try await Task.sleep(for: .seconds(1))
     let passed = try await network.homePackets() - before
@@ -147,7 +147,7 @@ struct FaultedCall {
     if client.restarts || fault != .dead { _ = try await app.finish(within: 20) }
     text = app.text
     reason = (try await gateway.records(1).first?["end"] as? [String: Any])?["reason"] as? String
-    // who learns late of the BYE records on
+    // a side that learns of the BYE late continues to record
     let bye = try #require(try await trunk.event("bye")["at"] as? Double) / 1_000
     for (side, start) in ["app": started, "trunk": answered] {
       let path = gateway.folder + "/\(side)-heard.wav"
@@ -161,7 +161,7 @@ extension EndlessTone {
   /// The longest time without the tone between two moments, in seconds of the recording.
   static func silence(_ path: String, from start: Double, to end: Double) throws -> Double {
     let samples = try Speech.read(path).prefix(max(0, Int(end * 8_000))).dropFirst(max(0, Int(start * 8_000)))
-    // what is not in the recording was not heard
+    // what is missing at the end of the recording was not heard
     let missing = max(0, Int((end - max(0, start)) * 50) - samples.count / 160)
     var (longest, run) = (0, 0)
     for at in stride(from: samples.startIndex, to: samples.endIndex - 159, by: 160) {

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// An office, and in the world before it a gateway and coturn, which clients hear of by `welcome`.
+/// An office network, and outside of it a gateway and coturn, of which clients learn by `welcome`.
 final class OfficeUnderTest {
   let network: OfficeNetwork
   let gateway: GatewayUnderTest
@@ -38,7 +38,7 @@ final class OfficeUnderTest {
       "stdout", "--pidfile", gateway.folder + "/turn.pid", "--userdb", gateway.folder + "/turn.db",
     ]
     server = try await Self.serve(arguments, in: gateway.folder)
-    // The app port is on loopback at both ends: there a page needs no TLS to have a microphone.
+    // The app port is on loopback at both ends: a page on loopback needs no TLS to use a microphone.
     let door = try Peers.python(
       "door", "tcp_path.py", ["--listen", "8080", "--address", host, "--to", "\(gateway.app)"], gateway)
     let path = try Peers.python(
@@ -55,14 +55,14 @@ final class OfficeUnderTest {
     return server
   }
 
-  /// Its allocations are lost with it, without a notification.
+  /// Kills the server: its allocations are lost without a notification.
   func killServer() async {
     server.signal(SIGKILL)
     _ = await eventually(within: 10) { [server] in !server.isRunning }
   }
   func restartServer() async throws { server = try await Self.serve(arguments, in: gateway.folder) }
 
-  /// The SDK inside, which trusts the server's certificate alone.
+  /// The SDK in the office, which trusts the server's certificate alone.
   func phone(_ arguments: [String]) async throws -> Spawned {
     let phone = try await command(
       ["--answer", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"] + arguments)
@@ -70,7 +70,7 @@ final class OfficeUnderTest {
     return phone
   }
 
-  /// The SDK's command inside, with no other arguments than these.
+  /// The SDK's command in the office, with no other arguments than these.
   func command(_ arguments: [String]) async throws -> Spawned {
     let token = try await gateway.token("alice", "office")
     return try Spawned(
@@ -81,7 +81,7 @@ final class OfficeUnderTest {
       ] + arguments, in: gateway.folder, environment: ["SSL_CERT_FILE": gateway.folder + "/turn.pem"])
   }
 
-  /// Both sides heard something.
+  /// Expects that both sides heard something.
   func expectSound() throws {
     for file in ["app", "trunk"] {
       let heard = try Speech.read(gateway.folder + "/\(file)-heard.wav")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Who has the package and docs/operate/carriers.md alone gets a call each way, with every carrier of the page.
+  /// With the package and docs/operate/carriers.md alone an operator gets a call each way, with every carrier of the page.
   @Suite(
     .tags(.audio),
     .enabled(
@@ -38,7 +38,8 @@ extension Interop {
   }
 }
 
-/// This system once more as a root file system, without the project, and with the binaries under test; gone with its mount namespace.
+/// This system as another root file system, without the project and with the binaries under test; it disappears with its mount
+/// namespace.
 private enum OwnRoot {
   /// Arguments of `unshare` for a command of the shell in a mount namespace that has it at /mnt/root.
   static func command(_ command: String) -> [String] {

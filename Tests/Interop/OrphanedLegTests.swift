@@ -2,10 +2,11 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// `kill -9` with calls that ring and calls that run, and a new start: sipp, a foreign program, is notified of the end of each leg.
+  /// `kill -9` with ringing and running calls, and a restart: sipp, a foreign program, is notified of the end of each leg.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct OrphanedLegTests {
-    /// What a peer waits for is what it hears. (A caller of sipp does not listen on TCP: that way is tried in SIPDialogs.)
+    /// Kills and restarts the gateway; each peer's script expects the end of its leg. (sipp as a caller does not listen on TCP:
+    /// that way is tested in SIPDialogs.)
     private func killAndRestart(_ gateway: GatewayUnderTest, _ peers: [Spawned]) async throws {
       gateway.process.signal(SIGKILL)
       try await gateway.process.finish(within: 5)

@@ -14,7 +14,7 @@ extension Peers {
     return trunk
   }
 
-  /// Our app client, online.
+  /// Our app client; returns when it is online.
   static func ownPhone(
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "own", through port: UInt16? = nil,
     _ arguments: [String]
@@ -49,7 +49,7 @@ extension Spawned {
     (try await self.event(event, within: seconds)["fields"] as? [String: String])?[name]
   }
 
-  /// All values of a field, in the order they were said.
+  /// All values of a field, in the order of the events.
   func fields(_ name: String, of event: String) -> [String] {
     events.filter { $0["event"] as? String == event }.compactMap { ($0["fields"] as? [String: String])?[name] }
   }
@@ -76,7 +76,7 @@ extension Surroundings {
 }
 
 extension Speech {
-  /// What is wrong with what was heard of what was said; empty if nothing is.
+  /// What is wrong with the recording of `said`; empty if nothing is.
   static func faults(
     _ what: String, said: [Int16], heardIn path: String, clippedAtMost: Int = 20, delayWithin: ClosedRange<Double> = -2_000...400
   ) throws -> [String] {

@@ -4,7 +4,7 @@ import Testing
 
 /// The real peers of a test, each a process of its own.
 enum Peers {
-  /// An aiortc client of `trunkline.v1`. `script`: another that takes the arguments of `app_phone.py`.
+  /// An aiortc client of `trunkline.v1`. `script`: another one that accepts the arguments of `app_phone.py`.
   static func phone(
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", accounts: [String] = [], seconds: Int = 60,
     through port: UInt16? = nil, token given: String? = nil, script: String = "app_phone.py", _ more: [String] = []
@@ -24,7 +24,7 @@ enum Peers {
     return phone
   }
 
-  /// The audio of a carrier whose signalling is sipp's. Gives the port for `-key audio_port`.
+  /// The audio of a carrier whose signalling is sipp's. Returns the port for `-key audio_port`.
   static func trunkAudio(_ gateway: GatewayUnderTest, _ more: [String] = []) async throws -> (peer: Spawned, port: UInt16) {
     let port = try FreePorts.row(2)
     let peer = try python("audio-\(port)", "trunk_audio.py", ["--port", "\(port)"] + more, gateway)
@@ -32,7 +32,7 @@ enum Peers {
     return (peer, port)
   }
 
-  /// The audio of a carrier that sends what strangers do, and a row of ports of its own.
+  /// The audio of a carrier that sends these streams, with its own row of ports.
   static func stranger(_ gateway: GatewayUnderTest, _ streams: String, _ more: [String] = []) async throws -> (
     peer: Spawned, port: UInt16
   ) {
@@ -93,7 +93,7 @@ enum Peers {
     return peer
   }
 
-  /// A login token with these claims, by a backend that has nothing of ours.
+  /// A login token with these claims, signed by a backend that has none of our code.
   static func signed(_ gateway: GatewayUnderTest, _ claims: String) async throws -> String {
     let signer = try python("signer", "sign_token.py", [gateway.folder + "/jwt.key", claims], gateway)
     guard try await signer.finish(within: 10) == 0 else { throw Spawned.Failure(description: signer.text) }
@@ -119,7 +119,7 @@ enum Peers {
     return spawned
   }
 
-  /// Until the peer has its port, so that no call is sent before: at most 5 s, or until it has ended.
+  /// Waits until the peer has bound its port, so that no call is sent before: at most 5 s, or until the peer has ended.
   private static func awaitBound(_ port: UInt16, by peer: Spawned) {
     let suffix = ":" + String(port, radix: 16, uppercase: true).leftPadded(4)
     let deadline = Deadline(in: 5)

@@ -2,22 +2,22 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// pion, the WebRTC stack of servers and shared stores in Go, as the app. It answers our ICE-lite offer with `setup:passive`, so that the gateway is the
-  /// DTLS client; told otherwise it is the client itself, as browsers are. It is a foreign program.
+  /// pion, the WebRTC stack of many servers in Go, as the app. It answers our ICE-lite offer with `setup:passive`, so that the
+  /// gateway is the DTLS client; by option it is the client itself, as browsers are. It is a foreign program.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Pion.isInstalled && Sofia.isInstalled),
       "no pion, no Go or no Sofia-SIP: run Scripts/install test"),
     .serialized)
   struct PionTests {
-    /// What its answer says.
+    /// The DTLS role that its answer states.
     enum Role: String, CaseIterable {
       case passive, active
       var arguments: [String] { self == .active ? ["--active"] : [] }
     }
 
     private static let said = Array(Speech.fromFirstWord(Speech.app).prefix(20_000))
-    /// What both say, and a second more.
+    /// Seconds of both sides' speech, and a second more.
     private static let talk = Double(Baresip.short.count) / 8_000 + 1
 
     private func gateway(_ more: [String] = [], telephone: [Int16] = Baresip.short, app: [Int16] = Self.said) async throws
@@ -38,7 +38,7 @@ extension Interop {
           "pion → telephone", said: app, heardIn: gateway.folder + "/trunk-heard\(number).wav", clippedAtMost: 100)
     }
 
-    /// Of a generation: what each side's description said.
+    /// Expects what each side's description stated in a generation.
     private func expectSetup(_ pion: Spawned, _ generation: Int, own: String, gateway: String) async throws {
       let setup = try await pion.event("setup") { $0["gen"] as? Int == generation }
       #expect(setup["own"] as? String == own && setup["gateway"] as? String == gateway, "\(setup)")
@@ -103,7 +103,7 @@ extension Interop {
       }
     }
 
-    @Test(.tags(.audio)) func `pion takes a second call after the first, with an association of its own`() async throws {
+    @Test(.tags(.audio)) func `pion answers a second call after the first, with another DTLS association`() async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()
         let pion = try await Pion.phone(
@@ -153,10 +153,10 @@ extension Interop {
       try await gateway.finish()
     }
 
-    /// The role stays: the gateway answers the restart's `actpass` with the one that it has, and there is no new handshake.
+    /// The role stays: the gateway answers the restart's `actpass` with its current role, and there is no new handshake.
     @Test(.tags(.audio), arguments: Role.allCases)
-    func `pion restarts ICE in a call that it answered, and both go on hearing each other`(role: Role) async throws {
-      // What pion says and hears while it has no pair is lost, or held back by pion.
+    func `pion restarts ICE in a call that it answered, and both continue to hear each other`(role: Role) async throws {
+      // What pion sends and receives while it has no pair is lost, or held back by pion.
       try await expectGoodAudio(loses: true) {
         let (telephone, app) = (Speech.fromFirstWord(Speech.telephone), Speech.fromFirstWord(Speech.app))
         let gateway = try await gateway(telephone: telephone, app: app)
@@ -178,7 +178,7 @@ extension Interop {
       }
     }
 
-    @Test(.tags(.audio)) func `pion restarts ICE in a call that it made, and both go on hearing each other`() async throws {
+    @Test(.tags(.audio)) func `pion restarts ICE in a call that it made, and both continue to hear each other`() async throws {
       try await expectGoodAudio(loses: true) {
         let (telephone, app) = (Speech.fromFirstWord(Speech.telephone), Speech.fromFirstWord(Speech.app))
         let gateway = try await gateway(telephone: telephone, app: app)
@@ -200,7 +200,7 @@ extension Interop {
       }
     }
 
-    /// Twice, in the middle of the speech, and a digit in the RTP of the last generation.
+    /// Restarts ICE twice in the middle of the speech, and sends a digit in the RTP of the last generation.
     private func restart(_ pion: Spawned, gatewayIs role: String) async throws {
       _ = try await pion.event("first_sound", within: 20) { $0["gen"] as? Int == 1 }
       for generation in [2, 3] {
@@ -216,7 +216,7 @@ extension Interop {
   }
 }
 
-/// The app of peers/pion_phone.go, which is built in the folder of the gateway that it logs in to.
+/// The app of peers/pion_phone.go, built in the folder of the gateway that it logs in to.
 enum Pion {
   private static let code = "/usr/share/gocode/src/github.com"
   static let isInstalled =
@@ -225,7 +225,7 @@ enum Pion {
       FileManager.default.fileExists(atPath: code + $0)
     }
 
-  /// Online.
+  /// Starts the app; returns when it is online.
   static func phone(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "pion", _ arguments: [String])
     async throws -> Spawned
   {
@@ -239,8 +239,8 @@ enum Pion {
     return phone
   }
 
-  /// Debian's packages lie where a GOPATH has them, three of them without the version that their imports have. What Scripts/install has compiled is
-  /// found by the same paths.
+  /// Debian's packages are where a GOPATH has them; three of them lack the version that their imports have. What Scripts/install
+  /// has compiled is found by the same paths.
   static func build(_ gateway: GatewayUnderTest) async throws {
     guard !FileManager.default.fileExists(atPath: gateway.folder + "/pion_phone") else { return }
     let path = Surroundings.package + "/.build/gopath"

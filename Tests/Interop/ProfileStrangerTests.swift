@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// The trunk profiles that need TLS and SRTP, with baresip where the carrier would be: only who it is, and how it is trusted, is set beside them.
-  /// IMS is in `RegistrarTests`, all profiles with Asterisk in `OperatorTests`.
+  /// The trunk profiles that require TLS and SRTP, with baresip as the carrier: beside the profile only the peer and how it is
+  /// trusted are set. IMS is in `RegistrarTests`, all profiles with Asterisk in `OperatorTests`.
   @Suite(
     .tags(.audio),
     .enabled(
@@ -26,7 +26,7 @@ extension Interop {
         let certificate = try await OpenSSL.certificate("sbc.example")
         defer { try? FileManager.default.removeItem(atPath: certificate) }
         let gateway = try await gateway(profile, certificate)
-        // silence to the end of what the app says: it hangs up when its file has ended
+        // silence to the end of what the app says: baresip hangs up when its file has ended
         let words = Baresip.short.flatMap { [Int16](repeating: $0, count: profile.rate / 8_000) }
         let carrier = try Baresip(
           gateway, user: "+15559990001", codec: profile.codec, certificate: gateway.folder + "/both.pem", says: words,
@@ -54,7 +54,7 @@ extension Interop {
       }
     }
 
-    /// What each profile says that it needs, and the carrier's addresses, which are baresip's here.
+    /// A gateway with the settings that each profile requires, and baresip's addresses as the carrier's.
     private func gateway(_ profile: Profile, _ certificate: String) async throws -> GatewayUnderTest {
       let (sip, tls, app, admin) = (try FreePorts.both(), try FreePorts.tcp(), try FreePorts.tcp(), try FreePorts.tcp())
       let carrier = try FreePorts.both()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Everything that a push service may answer, and what the gateway makes of it.
+  /// Every answer that a push service may give, and the gateway's reaction.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct PushAnswerTests {
     private struct Row {
@@ -10,7 +10,7 @@ extension Interop {
       var isAccepted: Bool
       var attempts: Int
       var reason: String
-      /// Part of what an operator is told to do.
+      /// Part of the advice to the operator.
       var advice = ""
       init(_ answers: String, _ isAccepted: Bool, _ attempts: Int, _ reason: String, _ advice: String = "") {
         (self.answers, self.isAccepted, self.attempts, self.reason, self.advice) = (answers, isAccepted, attempts, reason, advice)
@@ -68,7 +68,7 @@ extension Interop {
       try await service.stop()
     }
 
-    /// The first is held back until the second: both come, each starts the app once.
+    /// The first push is held back until the second: both arrive, and each starts the app once.
     private func expectReordered(_ gateway: GatewayUnderTest, _ app: Spawned) async throws {
       let before = app.fields("call", of: "pushed").count
       #expect(try gateway.testPush().first?["accepted"] as? Bool == true)

@@ -5,11 +5,11 @@ extension Interop {
   /// A push service that is down, silent, lies or is wrong, while another call runs.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct PushFaultTests {
-    /// What the service does, as the device's token asks for it, and what the caller hears.
+    /// What the service does, chosen by the device's token, and what the caller gets.
     private struct Fault {
       var name: String
       var token: String
-      /// What the 480's Reason says: 20, no device could be reached; 19, it rang out, a second try under way.
+      /// Causes in the 480's Reason: 20, no device could be reached; 19, it rang out, a second try under way.
       var causes: [Int]
       var outcome: String
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A push service and what a gateway needs to know of it: our stand-in, or a foreign HTTP/2 server.
+/// A push service and what a gateway's configuration needs for it: our stand-in, or a foreign HTTP/2 server.
 final class PushServiceUnderTest {
   enum Kind: String, CaseIterable { case standIn = "trunkline-lab push-sandbox", h2 = "hyper h2 (Python)" }
   let kind: Kind
@@ -62,9 +62,9 @@ final class PushServiceUnderTest {
     }
   }
 
-  /// Where the gateway pushes to.
+  /// The port that the gateway pushes to.
   var port: UInt16 { apnsPort }
-  /// Where apps wait for pushes.
+  /// The address at which apps wait for pushes.
   var apps: String { "127.0.0.1:\(appsPort)" }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -105,13 +105,13 @@ final class PushServiceUnderTest {
     return "push: { gateway: \"ws://127.0.0.1:\(ports.app)/v1/connect\", ca: \(folder)/cert.pem, \(service) }"
   }
 
-  /// The push token of a device; h2 answers what it begins with.
+  /// The push token of a device; h2 chooses its answer by the token's beginning.
   private static func token(_ device: String) -> String {
     let hex = device.utf8.map { String($0, radix: 16) }.joined()
     return "200" + hex + String(repeating: "0", count: 61 - hex.count)
   }
 
-  /// Our app, that has registered and was then killed. `token`: another registration than the device's own.
+  /// Our app, which registered and was then killed. `token`: another registration than the device's own.
   func killedApp(
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", token: String? = nil, _ arguments: [String]
   ) async throws -> Spawned {
@@ -126,7 +126,7 @@ final class PushServiceUnderTest {
     return phone
   }
 
-  /// The same on aiortc, with every message in its output.
+  /// The same with aiortc, which prints every message.
   func killedPhone(
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", accounts: [String] = [], _ arguments: [String]
   ) async throws -> Spawned {
@@ -142,12 +142,12 @@ final class PushServiceUnderTest {
     return phone
   }
 
-  /// What it says it did.
+  /// What the service has printed.
   var text: String { process.text }
-  /// What the peer saw, a request each.
+  /// The requests that the service received.
   var requests: [[String: Any]] { process.events }
 
-  /// Of h2: the `kid` that each request's provider token was signed with, and the connection it came on.
+  /// Of h2: the `kid` of each request's provider token, and the connection of the request.
   var keysAndConnections: [(key: String, connection: Int)] {
     process.events.map { request in
       let bearer = (request["headers"] as? [String: String])?["authorization"]?.split(separator: " ").last ?? ""
@@ -158,7 +158,7 @@ final class PushServiceUnderTest {
     }
   }
 
-  /// The next push that the service took, as its payload; the stand-in hands it to the app itself.
+  /// The payload of the next push that the service accepted; the stand-in hands it to the app itself.
   func nextPush(within seconds: Double = 5) async throws -> [String: Any] {
     let index = handedOver
     guard kind == .h2, await eventually(within: seconds, { self.process.events.count > index }) else {
@@ -169,7 +169,7 @@ final class PushServiceUnderTest {
     return try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any] ?? [:]
   }
 
-  /// Carries the next push from the service to the app, where the service does not do it itself.
+  /// Carries the next push from the service to the app, where the service does not do so itself.
   func deliver(to app: Spawned) async throws {
     guard kind == .h2 else { return }
     app.type(String(decoding: try JSONSerialization.data(withJSONObject: try await nextPush()), as: UTF8.self))

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Platform
 
-/// A trunk that sends whatever bytes a test wants: one UDP socket on any loopback address. It answers nothing by itself.
+/// A trunk that sends any bytes a test chooses: one UDP socket on any loopback address. It answers nothing by itself.
 final class RawTrunk {
   let address: SocketAddress
   private let fd: Int32
@@ -14,7 +14,7 @@ final class RawTrunk {
     try self.init(toward: gateway.sip, from: ip, port: port)
   }
 
-  /// Toward a gateway that is not there yet: what it sends first is not lost.
+  /// Toward a gateway that may not run yet: its first messages are not lost.
   init(toward sip: UInt16, at host: IPAddress = .loopback, from ip: IPAddress = .loopback, port: UInt16 = 0) throws {
     let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard fd >= 0 else { throw Spawned.Failure(description: "no socket") }
@@ -29,7 +29,7 @@ final class RawTrunk {
     address = own
     self.fd = fd
     gateway = SocketAddress(host, sip)
-    _ = Self.stamp(fd)  // from now on the kernel stamps what comes
+    _ = Self.stamp(fd)  // from now on the kernel stamps each datagram
   }
 
   deinit { close(fd) }
@@ -39,7 +39,7 @@ final class RawTrunk {
   }
   func send(_ text: String) { send(Array(text.utf8)) }
 
-  /// The next datagram as text; nil if none came.
+  /// The next datagram as text; nil if none arrived.
   func receive(within milliseconds: Int) -> String? {
     var limit = timeval(tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -48,7 +48,7 @@ final class RawTrunk {
     return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
   }
 
-  /// When the kernel had the last datagram that was read, whenever this thread came to read it: since 1970.
+  /// When the kernel received the last datagram that was read, however late this thread read it: since 1970.
   private static func stamp(_ fd: Int32) -> Duration? {
     var time = timespec()
     // SIOCGSTAMPNS: the C macro is not imported
@@ -65,7 +65,7 @@ final class RawTrunk {
   struct Answer {
     var code: Int
     var text: String
-    /// From the request's way into the kernel to the answer's: of the gateway alone.
+    /// From the request's entry into the kernel to the answer's: the time of the gateway alone.
     var took = Duration.zero
     func header(_ name: String) -> String? {
       text.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
@@ -80,7 +80,7 @@ final class RawTrunk {
     }
   }
 
-  /// Sends a request and gives its final response, acknowledged if it was an INVITE; nil if none came.
+  /// Sends a request and returns its final response, acknowledged if the request was an INVITE; nil if none arrived.
   func ask(_ request: Request, within seconds: Double = 10) -> Answer? {
     let sent = Self.now()
     send(request.text)
@@ -96,7 +96,7 @@ final class RawTrunk {
     return nil
   }
 
-  /// A request as text: change what should be wrong.
+  /// A request as text; a test changes what should be wrong.
   struct Request {
     var method: String
     var callID: String
@@ -158,7 +158,7 @@ final class RawTrunk {
     return nil
   }
 
-  /// Answers a request of the gateway's, which may have another address by now.
+  /// Answers a request of the gateway, whose address may have changed by now.
   func reply(to request: String, _ status: String, sdp: String? = nil, at destination: SocketAddress? = nil) {
     let kept = ["via:", "from:", "call-id:", "cseq:", "record-route:"]
     var lines = ["SIP/2.0 \(status)"]

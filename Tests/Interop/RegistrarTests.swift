@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Sofia-SIP behind a registrar, which is kamailio with digest: the gateway's trunk is registered there too, and both are called by their bindings.
-  /// `ims`: as in a mobile network the trunk's way leads over a P-CSCF, which says its Path (RFC 3327), and the registrar gives a Service-Route
-  /// (RFC 3608) and P-Associated-URI (RFC 7315).
+  /// Sofia-SIP behind a registrar, which is kamailio with digest: the gateway's trunk is registered there too, and both are
+  /// called by their bindings. `ims`: as in a mobile network the trunk registers through a P-CSCF, which adds its Path (RFC
+  /// 3327), and the registrar returns a Service-Route (RFC 3608) and P-Associated-URI (RFC 7315).
   @Suite(
     .tags(.audio),
     .enabled(
@@ -25,7 +25,7 @@ extension Interop {
       var gateway: GatewayUnderTest
       var registrar: Registrar
       var proxy: Registrar?
-      /// Of both.
+      /// The folder of both kamailio processes.
       var folder: String
 
       func close() async throws {
@@ -40,7 +40,7 @@ extension Interop {
       let proxy = way.hasProxy ? "outbound_proxy: \"sip:127.0.0.1:\(edge);transport=\(way.transport)\", " : ""
       let folder = NSTemporaryDirectory() + "trunkline-registrar-\(UUID().uuidString.prefix(8))"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      // they are there before the gateway, which registers when it starts
+      // both run before the gateway, which registers when it starts
       let registrar = try await Registrar(.registrar(givesRoute: way.hasProxy), port: server, in: folder)
       let first = way.hasProxy ? try await Registrar(.proxy(toward: server), port: edge, in: folder) : nil
       let gateway = try await GatewayUnderTest(
@@ -131,7 +131,7 @@ private final class Registrar {
   enum Kind {
     /// The trunk and the telephone have the password s3cret. Numbers of users are the trunk's, all others telephones'.
     case registrar(givesRoute: Bool)
-    /// It says its Path in each REGISTER on the way to the registrar at this port, and records its route.
+    /// Adds its Path to each REGISTER on the way to the registrar at this port, and records its route.
     case proxy(toward: UInt16)
   }
 
@@ -157,7 +157,7 @@ private final class Registrar {
     guard isUp, process.isRunning else { throw Spawned.Failure(description: process.text) }
   }
 
-  /// The lines of a method's requests that have come.
+  /// The log lines of a method's requests.
   func requests(_ method: String) -> [String] {
     text.split(separator: "\n").map(String.init).filter { $0.contains("request <\(method)> ") }
   }
@@ -167,7 +167,7 @@ private final class Registrar {
     for _ in 0..<150 where process.isRunning { usleep(20_000) }
   }
 
-  /// Ends it with its children, who are its own to end.
+  /// Ends kamailio, which ends its children itself.
   func stop() async throws {
     process.signal(SIGTERM)
     try await process.finish(within: 10)
@@ -181,7 +181,7 @@ private final class Registrar {
     .first { FileManager.default.fileExists(atPath: $0) } ?? "/usr/local/lib/kamailio/modules/"
   }
 
-  /// What both do with requests inside a dialog, and with those that are no call's.
+  /// How both handle requests inside a dialog, and requests that belong to no call.
   private static func start(_ port: UInt16, modules more: [String]) -> String {
     let names = ["tm", "sl", "rr", "pv", "maxfwd", "textops", "siputils", "xlog"] + more
     return """
@@ -212,7 +212,7 @@ private final class Registrar {
       """
   }
 
-  /// Its module takes a Path of those alone who support it (RFC 3327 section 5.3).
+  /// kamailio's module accepts a Path only from clients that support it (RFC 3327 §5.3).
   private static func registrar(_ port: UInt16, _ givesRoute: Bool) -> String {
     let route = """
       append_to_reply("Service-Route: <sip:orig@127.0.0.1:\(port);lr>\\r\\n");

@@ -8,7 +8,7 @@ extension Interop {
     private func route(_ url: String, _ more: String = "") -> String {
       "routes: { inbound: [ { trunk: carrier, route: { webhook: \"\(url)\", key_file: password } } ]\(more) }"
     }
-    /// No device is there: the final response shows the user of the call.
+    /// No device is registered: the final response shows the user of the call.
     private let users =
       "users: [ { id: alice, numbers: [\"+15551230001\"], diversions: { unreached: { code: 410 } } }, "
       + "{ id: bob, numbers: [\"+15551230002\"], diversions: { unreached: { code: 404 } } } ]"
@@ -20,7 +20,7 @@ extension Interop {
       return hook
     }
 
-    /// One call; its user.
+    /// Makes one call; returns its user.
     private func calledUser(_ gateway: GatewayUnderTest) async throws -> String? {
       let count = gateway.records.count
       let caller = try Spawned(
@@ -71,8 +71,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `an answer that comes too late rings nobody: the fallback's device rings once, the other not at all`() async throws
-    {
+    @Test func `a webhook's late answer rings no device: the fallback's device rings once, the other not at all`() async throws {
       let port = try FreePorts.tcp()
       let gateway = try await GatewayUnderTest([route("http://127.0.0.1:\(port)/route")])
       let hook = try await hook(gateway, "slow,right", port: port)
@@ -95,7 +94,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `SIGHUP takes push.gateway and webhook_ca, and names what waits for a restart`() async throws {
+    @Test func `SIGHUP applies push.gateway and webhook_ca, and names what waits for a restart`() async throws {
       let service = try await PushServiceUnderTest(.h2)
       let port = try FreePorts.tcp()
       let url = "https://127.0.0.1:\(port)/route"

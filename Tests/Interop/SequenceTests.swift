@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// The sequences of the app protocol, message by message, with aiortc and sipp. Those of a push with both push services are in
-  /// `PushTests`; handover is `FaultTests`' business.
+  /// The sequences of the app protocol, message by message, with aiortc and sipp. `PushTests` has those with a push, for both
+  /// push services; `FaultTests` has handover.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct SequenceTests {
     private static let prepared = ["> call.ringing", "> call.prepare", "< ok", "> media.ready"]
@@ -81,7 +81,7 @@ extension Interop {
     }
 
     @Test(arguments: [("fail", "mediaFailed"), ("wait", "mediaTimeout")])
-    func `ANS-2, ANS-5: sequence 5: media fails after the tap: the app is told, the trunk gets 480 with its cause`(
+    func `ANS-2, ANS-5: sequence 5: media fails after the tap: the app is notified, the trunk gets 480 with its cause`(
       what: String, reason: String
     ) async throws {
       let service = try await PushServiceUnderTest(.standIn)
@@ -168,7 +168,7 @@ extension Interop {
 
     @Test
     func
-      `INV: sequence 8: of two devices that answer at once, one by a push, one has the call; a third that wakes late is told so`()
+      `INV: sequence 8: of two devices that answer at once, one by a push, one has the call; a third that wakes late is notified`()
       async throws
     {
       let service = try await PushServiceUnderTest(.standIn)
@@ -185,7 +185,8 @@ extension Interop {
       let losers = [warm, woken].filter { !$0.wire.contains("< ok won") }
       #expect(winners.count == 1 && losers.count == 1, "\(warm.wire) \(woken.wire)")
       winners.first?.expect(["> call.answer", "< ok won", "< call.connected", "> media.active", "< call.ended remoteHangup"])
-      // Its answer crossed the news, or it heard the news first: told once that it was answered elsewhere either way.
+      // Its answer crossed the cancellation, or came after it: either way it is notified once that the call was answered
+      // elsewhere.
       let ends = losers.first?.wire.filter { ["< err answeredElsewhere", "< call.cancel answeredElsewhere"].contains($0) } ?? []
       #expect(ends.count == 1 && losers.first?.wire.contains("< call.connected") == false, "\(losers.first?.wire ?? [])")
       _ = try await late.event("call.gone", within: 15) { $0["reason"] as? String == "answeredElsewhere" }
@@ -200,17 +201,17 @@ extension Interop {
   }
 }
 
-/// The stages of a record came in this order.
+/// Expects the stages of a record in this order.
 func expect(_ times: [String: Int], _ stages: [String], _ location: SourceLocation = #_sourceLocation) {
   let found = stages.compactMap { times[$0] }
   #expect(found.count == stages.count && found == found.sorted(), "\(stages): \(times)", sourceLocation: location)
 }
 
 extension Spawned {
-  /// Of `app_phone.py --trace`: what it sent (>) and got (<), in its order.
+  /// The trace of `app_phone.py --trace`: what it sent (>) and received (<), in order.
   var wire: [String] { events.filter { $0["event"] as? String == "wire" }.compactMap { $0["line"] as? String } }
 
-  /// These messages in this order, whatever is between them.
+  /// Expects these messages in this order, with any others between them.
   func expect(_ wanted: [String], _ location: SourceLocation = #_sourceLocation) {
     var rest = wire[...]
     for line in wanted {
@@ -224,7 +225,7 @@ extension Spawned {
 }
 
 extension PushServiceUnderTest {
-  /// Of the stand-in: the `apns-id` of every request, in order.
+  /// The `apns-id` of every request that the stand-in received, in order.
   var attempts: [String] {
     text.split(separator: "\n").filter { $0.hasPrefix("apns ") }.compactMap { line in
       line.split(separator: " ").dropFirst(2).first.map { String($0.filter { $0 != ":" }) }

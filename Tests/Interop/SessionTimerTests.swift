@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// RFC 4028 and RFC 3261 §14.1 against sipp: who falls silent, and who asks at the same time.
+  /// RFC 4028 and RFC 3261 §14.1 against sipp: peers that fall silent, and peers that offer at the same time.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct SessionTimerTests {
     private static let seconds = "session_timer: 4, session_minimum: 4"
     private static let timer = ["Supported: timer", "Allow: INVITE, ACK, BYE, CANCEL, UPDATE"]
 
-    /// Both wait for seconds and do little: they wait at the same time.
+    /// Both cases wait for seconds and do little: they run at the same time.
     @Test func `who falls silent gets BYE and a record that says why: a caller who was to refresh, a carrier that we refresh`()
       async throws
     {
@@ -84,8 +84,8 @@ extension Interop {
       phone.type("hold")
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
-      // As often as it met ours: both sides' transactions may have been heard again, which is counted apart.
-      // Control tells its counts once in a while.
+      // One 491 for each collision; retransmissions of either side's transaction are counted apart. The control thread publishes
+      // its counts now and then.
       let isCounted = await eventually(within: 5) {
         (try? gateway.sum("trunkline_sip_responses_total", #"direction="out",method="INVITE",code="491""#)) == 1
       }

@@ -68,7 +68,7 @@ extension Interop {
 
     @Test
     func
-      `a wrong token is said, the right one is taken; a gateway that is gone leaves grey rows, and all is well again when it is back`()
+      `a wrong token is reported, the right one accepted; a gateway that stops leaves grey rows, which recover when it is back`()
       async throws
     {
       let gateway = try await GatewayUnderTest(
@@ -101,7 +101,7 @@ extension Interop {
     }
 
     @Test func `both pages have the brand's name, colour and logo, and what is on the colour can be read`() async throws {
-      // the file is there before the gateway is: it is read at the start
+      // the file exists before the gateway starts, which reads it then
       let logo = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8)).svg")
         .path
       try "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><rect width=\"9\" height=\"9\" fill=\"#fff\"/></svg>"

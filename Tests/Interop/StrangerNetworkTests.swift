@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Stacks of strangers and browsers behind a home router whose NAT rebinds, or which dies without an event. How long each side is without the
-  /// other's tone is read off what both record, whose time is that of the media.
+  /// Foreign stacks and browsers behind a home router whose NAT rebinds, or which dies without an event. How long each side is
+  /// without the other's tone is read from both recordings, whose time is that of the media.
   @Suite(
     .enabled(
       if: Surroundings.isRequired
@@ -11,7 +11,7 @@ extension Interop {
           && Firefox.isInstalled),
       "\(HomeNetwork.missing ?? "a peer is missing: run Scripts/install test")"), .serialized)
   struct StrangerNetworkTests {
-    /// As long as the best client of today takes, and a little.
+    /// Seconds that the best client of today needs, and a margin.
     private static let longest = 3.5
 
     private func expect(_ client: NetworkedClient, _ fault: NetworkFault, seconds: Int, atMost: Double) async throws {
@@ -21,8 +21,8 @@ extension Interop {
         print("\(client) \(fault): \(side) heard nothing for \(silence) s more than the network was away")
         #expect(silence <= atMost, "\(client) \(fault): \(side)\n\(call.text)")
       }
-      // The gateway goes on at the new port after a second at the earliest, where no check nominates it, as Chromium's do: less would say that nothing
-      // has happened.
+      // If no check nominates the new port (Chromium's do), the gateway follows to it after a second at the earliest: less would
+      // mean that nothing has happened.
       if fault == .rebinding, client != .chromiumPage { #expect(call.silence["app", default: 0] >= 0.5, "\(call.text)") }
     }
 
@@ -37,7 +37,7 @@ extension Interop {
     }
 
     @Test(.tags(.audio), arguments: [NetworkedClient.firefoxPhone, .chromiumPhone])
-    func `a router that drops all for good, with cellular beside it: a browser goes on over that`(client: NetworkedClient)
+    func `a router that drops all for good, with cellular beside it: a browser continues over cellular`(client: NetworkedClient)
       async throws
     {
       // Browsers took 3.8 s at most on a busy machine: docs/operate/nat.md has the table.
@@ -60,7 +60,7 @@ extension Interop {
 
     @Test(arguments: clients, faults)
     func `how long each side hears nothing`(client: NetworkedClient, fault: NetworkFault) async throws {
-      // who cannot restart has no second way
+      // a client that cannot restart has no second path
       guard client.restarts || fault != .dead else { return }
       for _ in 0..<NetworkFault.tries {
         let start = Canary.now
@@ -73,7 +73,7 @@ extension Interop {
     }
   }
 
-  /// A network that is dead for good ends the call of who cannot restart, with a cause, on both sides.
+  /// A network that is dead for good ends the call of a client that cannot restart, with a cause, on both sides.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && HomeNetwork.missing == nil && Pion.isInstalled),

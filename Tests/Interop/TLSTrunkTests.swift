@@ -31,7 +31,7 @@ extension Interop {
         let answered = try await asks(tls, arguments, in: own)
         #expect(answered == isAnswered, "\(arguments)")
       }
-      // It is one of two days, so that is told.
+      // The certificate is valid for two days, which the metric reports.
       let expires = try gateway.sum("trunkline_certificate_expires_seconds", "use=\"sip\"")
       #expect((1...2 * 86_400 + 60).contains(expires - Date().timeIntervalSince1970))
       let warnings = gateway.process.text.split(separator: "\n").filter { $0.contains("a certificate expires soon") }

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 extension Interop {
-  /// An app without UDP: aiortc → TCP → coturn → gateway → sipp. Nothing of the TURN side is ours but the credentials.
+  /// An app without UDP: aiortc → TCP → coturn → gateway → sipp. On the TURN side only the credentials are ours.
   @Suite(
     .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
@@ -11,7 +11,7 @@ extension Interop {
     private static let turnserver = "/usr/bin/turnserver"
 
     private func gateway(_ turn: UInt16, transport: String = "tcp") async throws -> GatewayUnderTest {
-      // The key of the login tokens is a line of a file that is there.
+      // The secret is a line of a file that exists: the key of the login tokens.
       try await GatewayUnderTest([
         "turn: { urls: [ \"turn:127.0.0.1:\(turn)?transport=\(transport)\" ], secret_file: jwt.key, ttl: 10m }"
       ])
@@ -81,7 +81,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a server with another secret takes nobody: the call fails with its reason, and before that rings`() async throws {
+    @Test func `a server with another secret accepts no client: the call rings, and then fails with its reason`() async throws {
       let port = try FreePorts.both()
       let gateway = try await gateway(port)
       let server = try await server(port, secret: "another", in: gateway.folder)

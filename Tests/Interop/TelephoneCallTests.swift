@@ -43,7 +43,7 @@ extension Interop {
       for swap in 1...10 {
         let (resumed, held) = swap % 2 == 1 ? (ids[0], ids[1]) : (ids[1], ids[0])
         if swap % 3 == 0 {
-          // the app's own button: the SDK holds the other
+          // the app's own button: the SDK holds the other call
           await site.resume(resumed)
         } else {
           iphone.tap(exactly: .hold(held, true))
@@ -213,14 +213,14 @@ extension Interop {
       #expect(try await gateway.process.finish(within: 10) == 0)
     }
 
-    @Test func `the login token expires in a call: the call goes on, and a new token serves the next one`() async throws {
+    @Test func `the login token expires in a call: the call continues, and a new token serves the next one`() async throws {
       let gateway = try await GatewayUnderTest()
-      // the gateway takes a token 30 s longer than it says
+      // the gateway accepts a token for 30 s after its expiry
       let short = try await gateway.shortToken("alice", "cell", validFor: -27)
       let (lasting, asked, given) = (try await gateway.token("alice", "cell"), Counter(), Counter())
       let site = try await TelephoneUnderTest(gateway, microphone: Tone.middle.samples(seconds: 1)) {
         if asked.next() == 1 { return short }
-        // the backend is away until the token has long expired
+        // the backend fails until the token has long expired
         if await !eventually(within: 6, { asked.isOpen }) { throw Spawned.Failure(description: "the backend is away") }
         given.open()
         return lasting
@@ -231,13 +231,13 @@ extension Interop {
       #expect(await site.rings(), "\(iphone.log)")
       iphone.tap(.answer)
       #expect(await site.hears(.low), "\(iphone.log)")
-      try await Task.sleep(for: .seconds(4))  // the token is over now
+      try await Task.sleep(for: .seconds(4))  // the token has expired now
       #expect(await site.hears(.low), "the token's end ended the call\n\(iphone.log)")
       asked.open()
       iphone.tap(.end)
       #expect(try await caller.finish(within: 10) == 0, "\(caller.text)")
       #expect(await site.isIdle())
-      // it is asked once in 10 s, and the session that the old token began is over by then or goes on with the new one
+      // the backend is asked once in 10 s; by then the session of the old token has ended, or continues with the new one
       #expect(await eventually(within: 30) { given.isOpen }, "\(iphone.log)")
       #expect(await eventually(within: 10) { try gateway.metric(#"trunkline_app_sessions{state="connected"}"#) == 1 })
       let next = try Peers.caller(gateway, says: .high)
@@ -252,7 +252,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `logged out: no push comes any more, and one that is late names nobody and does not ring on`() async throws {
+    @Test func `logged out: no push is sent, and a late one names no caller and stops ringing`() async throws {
       let service = try await PushServiceUnderTest(.standIn)
       let gateway = try await service.gateway()
       let site = try await TelephoneUnderTest(gateway)

@@ -6,7 +6,7 @@ import TrunklineCallKit
 @testable import AppleStandIn
 
 extension Interop {
-  /// Calls to one telephone, one after the other, most with something that goes wrong: what was not given back would be missed by the next one.
+  /// Calls to one telephone, one after the other, most with a fault: the next call lacks what one call does not release.
   @Suite(
     .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
@@ -15,7 +15,7 @@ extension Interop {
       case plain, hungUp, cancelled, declined, killed, held, cellular, rerouted, reset
     }
 
-    /// `TELEPHONE_CALLS=100 Scripts/live-tests TelephoneSoak` is the long one.
+    /// `TELEPHONE_CALLS=100 Scripts/live-tests TelephoneSoak` runs the long form.
     @Test func `calls with faults, one after the other: each one that is answered is heard (AUD-6)`() async throws {
       let count = ProcessInfo.processInfo.environment["TELEPHONE_CALLS"].flatMap(Int.init) ?? 12
       let gateway = try await GatewayUnderTest()

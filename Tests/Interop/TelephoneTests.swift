@@ -10,12 +10,13 @@ import TrunklineCallKit
 @testable import AppleStandIn
 
 extension Interop {
-  /// The SDK whole in this process, on the stand-in's CallKit and PushKit in real time; gateway, push service and carrier are processes of their own.
+  /// The whole SDK in this process, on the stand-in's CallKit and PushKit in real time; gateway, push service and carrier are
+  /// separate processes.
   @Suite(
     .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct TelephoneTests {
-    /// When the system gives the app its audio after the answer; nil: never.
+    /// When the system activates the app's audio after the answer; nil: never.
     @Test(.tags(.audio), arguments: [.milliseconds(50), .milliseconds(600), nil] as [Duration?])
     func `a locked telephone, its app killed: rung by one push, answered, heard both ways, in Recents`(activation: Duration?)
       async throws
@@ -25,8 +26,8 @@ extension Interop {
       try await expectGoodAudio { [rules] in try await killedAndLocked(rules) }
     }
 
-    /// The app of the README as it stands, a process that the handset starts. Its backend is away: the push alone lets it in.
-    /// With `restart` the keychain is closed until the first unlock: the app does not know its own device id.
+    /// The README's app, unchanged, in a process that the handset starts. Its backend is down: the push alone admits it. With
+    /// `restart` the keychain is closed until the first unlock: the app does not know its own device id.
     @Test(.tags(.audio), arguments: ["lock", "restart"])
     func `the quick start, killed and locked: a push starts its process, it rings, is answered, and the caller hears it`(
       order: String
@@ -151,7 +152,7 @@ extension Interop {
       iphone.kill()
       let faults =
         try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
-        // who has no microphone yet says nothing: so much later than the answer
+        // an app without a microphone yet sends nothing: its speech may be that much later than the answer
         + Speech.faults(
           "app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav",
           delayWithin: -2_000...(400 + ((rules.activationTime ?? .seconds(1)) / .milliseconds(1))))

@@ -15,7 +15,7 @@ import TrunklineCallKit
   private let phone = Running()
   private let start: @Sendable () -> Any
 
-  /// The app's phone of the process that runs now. Weak: the process owns it.
+  /// The app's phone in the current process. Weak: the process owns it.
   private final class Running: Sendable {
     private struct Box: @unchecked Sendable { weak var phone: Phone? }  // a weak reference is read and written whole
     private let box = Mutex(Box())
@@ -26,8 +26,8 @@ import TrunklineCallKit
   }
 
   /// - Parameters:
-  ///   - microphone: said over and over if it is no speech.
-  ///   - token: what the app's backend gives; nil: one that holds for the test.
+  ///   - microphone: repeated if it is not speech.
+  ///   - token: what the app's backend returns; nil: one that stays valid for the test.
   init(
     _ gateway: GatewayUnderTest, _ rules: SystemRules = .strict, microphone: [Int16]? = nil,
     token given: (@Sendable () async throws -> String)? = nil
@@ -49,13 +49,13 @@ import TrunklineCallKit
         phone.value = made
         return made
       }
-      // the system starts a process on a thread of its own
+      // the system starts a process on its own thread
       if DispatchQueue.getSpecific(key: isMain) != nil { return MainActor.assumeIsolated(make) }
       return DispatchQueue.main.sync { MainActor.assumeIsolated(make) }
     }
   }
 
-  /// The app is opened once: it logs in and says where it can be pushed to, which a gateway without `push` refuses.
+  /// Opens the app once: it logs in and registers its push token, which a gateway without `push` refuses.
   func register(isPushed: Bool = true) async throws {
     iphone.launch(start)
     let phone = try #require(phone.value)
@@ -66,13 +66,13 @@ import TrunklineCallKit
     }
   }
 
-  /// The app's, while its process runs.
+  /// The app's phone, while its process runs.
   var app: Phone? { phone.value }
 
-  /// By the app's own button.
+  /// Resumes a call by the app's own button.
   func resume(_ call: Identifier) { app?.calls.first { $0.id == call.uuid }?.hold(false) }
 
-  /// By the app's own buttons.
+  /// Merges two calls by the app's own buttons.
   func merge(_ call: Identifier, with other: Identifier) {
     guard let one = app?.calls.first(where: { $0.id == call.uuid }), let second = app?.calls.first(where: { $0.id == other.uuid })
     else { return }
@@ -80,7 +80,7 @@ import TrunklineCallKit
   }
   func leaveGroup(_ call: Identifier) { app?.calls.first { $0.id == call.uuid }?.leaveGroup() }
 
-  /// The loudspeaker plays all of these at once, for so long in all.
+  /// The loudspeaker plays all of these at once, for so many seconds in all.
   nonisolated func hears(_ tones: Set<Tone>, for seconds: Double, within limit: Double = 10) async -> Bool {
     _ = audio.drainReceived()
     var (heard, found): ([Int16], Int) = ([], 0)
@@ -97,7 +97,7 @@ import TrunklineCallKit
     return false
   }
 
-  /// Waits for what is pushed to this telephone, at a push service's `apps`.
+  /// Receives the pushes to this telephone, at a push service's `apps` address.
   func pushes(at address: String) throws -> PushWaiter {
     try PushWaiter(.sandbox(try #require(SocketAddress(address)), token: pushToken()))
   }
@@ -115,13 +115,13 @@ import TrunklineCallKit
     return false
   }
 
-  /// The screen shows a call that rings.
+  /// The screen shows a ringing call.
   nonisolated func rings(within seconds: Double = 5) async -> Bool {
     let iphone = iphone
     return await eventually(within: seconds) { iphone.screen.incoming != nil }
   }
 
-  /// Nothing is on the screen any more.
+  /// Nothing is on the screen.
   nonisolated func isIdle(within seconds: Double = 5) async -> Bool {
     let iphone = iphone
     return await eventually(within: seconds) { iphone.screen.incoming == nil && iphone.screen.calls.isEmpty }
@@ -142,13 +142,13 @@ enum Tone: Double, CaseIterable {
     (0..<Int(8_000 * seconds)).map { Int16(3_000 * sin(Double($0) * 2 * .pi * rawValue / 8_000)) }
   }
 
-  /// The tones that are in the last 40 ms; empty: near silence, or too little to say.
+  /// The tones in the last 40 ms; empty: near silence, or too few samples.
   static func heard(in samples: [Int16]) -> Set<Tone> {
     guard samples.count >= 320 else { return [] }
     return Set(allCases.filter { $0.level(Array(samples.suffix(320))) > 300 })
   }
 
-  /// The seconds of a recording in which this tone is there.
+  /// The seconds of a recording that contain this tone.
   func seconds(in samples: [Int16]) -> Double {
     let frames = stride(from: 0, to: samples.count - 320, by: 320).map { Array(samples[$0..<$0 + 320]) }
     return Double(frames.count { level($0) > 300 }) * 0.04
@@ -164,7 +164,7 @@ enum Tone: Double, CaseIterable {
 }
 
 extension Peers {
-  /// A carrier's caller of Alice, who says one tone and keeps what it hears in `NAME-heard.wav`.
+  /// A carrier's caller of Alice that plays one tone and records what it hears in `NAME-heard.wav`.
   static func caller(
     _ gateway: GatewayUnderTest, says tone: Tone, name: String? = nil, _ more: [String] = ["--talk", "60"]
   ) throws -> Spawned {
@@ -180,7 +180,7 @@ extension Peers {
 }
 
 extension PushWaiter {
-  /// Of the next push.
+  /// The payload of the next push.
   func payload() async throws -> [String: Any] {
     let line = try #require(await Task.detached { self.next() }.value)
     let envelope = try #require(JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])

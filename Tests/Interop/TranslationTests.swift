@@ -19,7 +19,7 @@ extension Interop {
     private struct Site {
       var network: TranslatedNetwork
       var gateway: GatewayUnderTest
-      /// A folder.
+      /// The path of a folder.
       var certificate: String
 
       func close() async throws {
@@ -28,7 +28,7 @@ extension Interop {
       }
     }
 
-    /// Where SIP is rewritten on its way, the gateway says its own address in it.
+    /// Where the translator rewrites SIP, the gateway states its own address.
     private func site(_ translation: Translation, trunk: String = "", uri: String? = nil, carrier: UInt16? = nil) async throws
       -> Site
     {
@@ -145,14 +145,14 @@ extension Interop {
       #expect(try await registrar.finish(within: 30) == 0, "\(registrar.text.suffix(6_000))")
       let messages = try String(contentsOfFile: gateway.folder + "/messages.log", encoding: .utf8)
       let contacts = messages.split(separator: "\r\n").filter { $0.hasPrefix("Contact:") }
-      // a router that rewrites gives the port of its own that leads in
+      // a router that rewrites SIP states its own port that leads in
       let contact = "<sip:u@\(TranslatedNetwork.outside):" + (translation == .rewritten ? "" : "\(Self.sip)>")
       #expect(contacts.count >= 4 && contacts.allSatisfy { $0.contains(contact) }, "\(contacts)")
       #expect(!messages.contains(TranslatedNetwork.gateway), "nothing names an address that is not reached")
       try await site.close()
     }
 
-    @Test func `a PBX in the gateway's own network is told the address there, the carrier outside the public one`() async throws {
+    @Test func `a PBX in the gateway's own network gets the address there, the carrier outside the public one`() async throws {
       let site = try await site(.oneToOne)
       let gateway = site.gateway
       #expect(gateway.process.text.contains("signalling=\(TranslatedNetwork.outside):5060 trunk=carrier"))

@@ -14,8 +14,8 @@ extension Interop {
     private static let app = Array(Speech.fromFirstWord(Speech.app).prefix(40_000))
     private static let other = Array(Speech.fromFirstWord(Speech.telephone).prefix(40_000))
 
-    /// A gateway with what is said: `app.wav` by who merges, `other.wav` by the others. A second of silence is behind the words, so that
-    /// "played" means that they have arrived.
+    /// A gateway with the speech files: `app.wav` for the user that merges, `other.wav` for the others. A second of silence
+    /// follows the words, so that "played" means that they have arrived.
     private func gateway(media: String = "[ 127.0.0.1 ]") async throws -> GatewayUnderTest {
       let gateway = try await GatewayUnderTest(users: Self.users, media: media)
       let silence = [Int16](repeating: 0, count: 8_000)
@@ -33,8 +33,8 @@ extension Interop {
       #expect(try await phone.event("grouped")["ok"] as? Bool == true, "\(phone.text.suffix(6_000))")
     }
 
-    /// The scores of the passage of `said` in `heard`, if there are as many as there should be, but for those `before`; what is wrong goes to
-    /// `faults`.
+    /// The last `count` scores of the passages of `said` in `heard`, which may have up to `before` earlier ones; a wrong number
+    /// of passages goes to `faults`.
     private func scores(
       _ what: String, _ said: String, _ heard: String, _ count: Int, before: Int = 0, _ gateway: GatewayUnderTest,
       _ faults: inout [String]
@@ -48,7 +48,8 @@ extension Interop {
       return scores.suffix(count)
     }
 
-    /// Each speaks so often in the group, and the better time counts: a machine that stalls under all these processes is heard, too.
+    /// Each side speaks this often in the group, and the better score counts: a stall of the machine under all these processes is
+    /// audible, too.
     private static let rounds = 2
 
     private static func worse(_ what: String, _ alone: Double, _ grouped: ArraySlice<Double>) -> [String] {
@@ -106,7 +107,7 @@ extension Interop {
       }
     }
 
-    @Test func `a user merges a user's call and a carrier's: Chromium and baresip hear each other and nobody itself (PESQ)`()
+    @Test func `a user merges a user's call and a carrier's: Chromium and baresip hear each other and not themselves (PESQ)`()
       async throws
     {
       try await expectGoodAudio {
@@ -117,7 +118,7 @@ extension Interop {
         try await bob.page.evaluate(
           "document.getElementById('number').value = '+15551230001'; document.getElementById('dial').click()")
         try await bob.page.wait("heard.length === 1")
-        // the page may miss how the first passage begins
+        // the page may miss the beginning of the first passage
         #expect(await played(alice, 1), "\(alice.text.suffix(6_000))")
         try await bob.listen(to: 0) { alice.type("say") }
         try await bob.say()
@@ -155,7 +156,7 @@ extension Interop {
         faults += Self.worse("alice → Chromium", toBob[0], toBob.dropFirst())
         faults += Self.worse("alice → baresip", toCarrier[0], toCarrier.dropFirst())
         faults += Self.worse("baresip → Chromium", fromCarrier.max() ?? 4.5, carrierToBob[...])
-        // G.711 is at the carrier: no better than what the app's own words are there
+        // G.711 limits the carrier's side: no score there exceeds that of the app's own words
         faults += Self.worse("Chromium → baresip", min(fromBob[0], toCarrier[0]), bobToCarrier[...])
         try await gateway.finish()
         return faults

@@ -4,22 +4,25 @@ import Synchronization
 import Testing
 
 extension Tag {
-  /// Of tests, or whole suites, that judge what is heard, or need a processor: `Scripts/live-tests --audio` runs them, with nothing beside them.
+  /// Tags tests, or whole suites, that judge audio or need a processor: `Scripts/live-tests --audio` runs them, with nothing else
+  /// at the same time.
   @Tag static var audio: Self
 }
 
-/// What a failure says: that the gateway is at fault (red), or that the machine was late while it happened (void). A try that is void is repeated
-/// by `Scripts/live-tests`, which names the file for the lines that are written here; the first failure on a machine in time is final.
+/// What a failure means: the gateway is at fault (red), or the machine was late while it happened (void). `Scripts/live-tests`
+/// repeats a void try, and names the file for the lines that are written here; the first failure on a machine in time is final.
 enum Verdict {
-  /// What a test bears of its machine.
+  /// How late a test's machine may be.
   enum Limit {
     /// Milliseconds, and a share of the time.
     typealias Bounds = (worst: Double, p99: Double, pressure: Double?)
-    /// A peer's play-out has 20 ms of audio to wait with, but the canary is let in sooner than a thread with work: beside two busy cores calls sounded
-    /// badly while it was 12 and 15 ms late, and their threads had waited 12 to 33 % of the time; 1 to 9 % in calls that sounded well.
+    /// A peer's play-out has 20 ms of audio in reserve, but the canary is scheduled sooner than a thread with work: beside two
+    /// busy cores calls sounded bad while it was 12 and 15 ms late and their threads had waited 12 to 33 % of the time; in calls
+    /// that sounded good they had waited 1 to 9 %.
     static let audio: Bounds = (worst: 10, p99: 3, pressure: 0.25)
-    /// Deadlines follow the canary; what peers promise each other (T1 is 500 ms, an app's timers are seconds) bears a stall like this. The pressure
-    /// is not judged, because the unit tests beside these wait for a processor most of the time.
+    /// Deadlines follow the canary; the times that peers promise each other (T1 is 500 ms, an app's timers are seconds) tolerate
+    /// such a stall. The pressure is not judged, because the unit tests that run at the same time wait for a processor most of
+    /// the time.
     static let other: Bounds = (worst: 200, p99: 20, pressure: nil)
   }
 
@@ -34,14 +37,14 @@ enum Verdict {
     open($0, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
   }
 
-  /// One line of words, with tabs between.
+  /// Writes one line: the words, separated by tabs.
   fileprivate static func write(_ words: [String]) {
     guard let file, file >= 0 else { return }
     let line = words.joined(separator: "\t").replacing("\n", with: " ") + "\n"
     _ = line.withCString { Glibc.write(file, $0, line.utf8.count) }
   }
 
-  /// Keeps what a failure says at the moment at which it comes to light.
+  /// Notes a failure with the lateness at the moment at which it is found.
   @Sendable fileprivate static func note(_ issue: Issue) -> Issue? {
     if issue.isFailure { noteFailure() }
     return issue
@@ -57,7 +60,7 @@ enum Verdict {
     write([isVoid ? "void" : "red", running.name, "\(lateness)"])
   }
 
-  /// For whatever judges sound: a test without the tag would be run beside builds.
+  /// Called by everything that judges sound: a test without the tag would run beside builds.
   static func judgesAudio(_ location: SourceLocation = #_sourceLocation) {
     let isTagged = Test.current?.tags.contains(.audio) ?? true
     if !isTagged { write(["red", Test.current?.name ?? "", "no tag"]) }
@@ -66,11 +69,11 @@ enum Verdict {
   }
 }
 
-/// Of the suite that all others are in: each case runs with the canary beside it.
+/// Trait of the suite that contains all others: each case runs with the canary beside it.
 struct VerdictTrait: SuiteTrait, TestTrait, TestScoping {
   var isRecursive: Bool { true }
 
-  /// What `Scripts/live-tests` wants of a suite that has tests of both kinds: `audio`, or what is without.
+  /// The part that `Scripts/live-tests` requests of a suite with tests of both kinds: `audio`, or the rest.
   private static let part = ProcessInfo.processInfo.environment["TRUNKLINE_PART"]
 
   func prepare(for test: Test) async throws {
@@ -100,15 +103,15 @@ extension Trait where Self == VerdictTrait {
 }
 
 extension Trait where Self == IssueHandlingTrait {
-  /// Failures are noted with what the canary says.
+  /// Notes failures with the canary's lateness.
   static var noted: Self { .compactMapIssues(Verdict.note) }
 }
 
-/// Runs a call that gives what was wrong with its audio, and adds what the gateway's records and the peers count: packets that were lost on this
-/// machine's loopback, frames that were made up. The first fault is final; whether it is the gateway's, the canary says.
+/// Runs a call that returns the faults of its audio, and adds what the gateway's records and the peers count: packets lost on
+/// this machine's loopback, frames that were made up. The first fault is final; the canary decides whether it is the gateway's.
 /// - Parameters:
-///   - loses: the test itself loses packets, or takes a network away.
-///   - delay: what the test puts between the gateway and the app, one way.
+///   - loses: the test itself loses packets, or removes a network.
+///   - delay: what the test adds between the gateway and the app, one way.
 func expectGoodAudio(
   loses: Bool = false, delay: Duration = .zero, _ location: SourceLocation = #_sourceLocation,
   _ call: () async throws -> [String]

@@ -29,7 +29,7 @@ extension Interop {
       #expect(counts[0] >= 7 && counts[1] >= 17 && counts[2] >= 39 && counts[3] >= 3, "\(counts)")
     }
 
-    @Test func `tsc --strict takes the types and an app that uses them, and refuses what is wrong`() async throws {
+    @Test func `tsc --strict accepts the types and an app that uses them, and refuses what is wrong`() async throws {
       let folder = try Folder()
       try folder.write("package.json", "{ \"type\": \"module\" }")
       try FileManager.default.createDirectory(atPath: folder.path + "/node_modules", withIntermediateDirectories: true)
@@ -42,7 +42,7 @@ extension Interop {
       try folder.write("consumer.ts", consumer)
       let right = try Spawned("tsc", #require(Surroundings.typeScript), arguments, in: folder.path)
       #expect(try await right.finish(within: 120) == 0, "\(right.text)")
-      // each line that must be refused is, once the comment above it is gone
+      // each line that must be refused is, once the comment above it is removed
       try folder.write("consumer.ts", consumer.replacing("// @ts-expect-error", with: "//"))
       let wrong = try Spawned("tsc", #require(Surroundings.typeScript), arguments, in: folder.path)
       #expect(try await wrong.finish(within: 120) != 0)
@@ -132,7 +132,7 @@ extension Interop {
       try await page.registerWorker()
       try await page.closePage()
 
-      // the caller hears it ring, and the notification goes with the call
+      // the caller hears ringback, and the notification disappears with the call
       let first = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "5"])
       try await page.deliver(try await service.nextPush(), gateway)
       _ = try await first.event("progress") { ($0["fields"] as? [String: String])?["code"] == "180" }
@@ -144,7 +144,7 @@ extension Interop {
       #expect((records[0]["end"] as? [String: Any])?["reason"] as? String == "callerCancelled")
       #expect((records[0]["times"] as? [String: Any])?["deviceRinging"] != nil, "\(records)")
 
-      // by HTTP; and by the socket where a gateway of another origin does not let the page ask that
+      // by HTTP; and by the socket if a gateway of another origin does not allow the page that request
       for isHTTP in [true, false] {
         let second = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "5"])
         try await page.deliver(try await service.nextPush(), gateway)
@@ -168,9 +168,9 @@ extension Interop {
       #expect(try await third.finish(within: 20) == 0, "\(third.text)")
       try await page.wait("call.endReason === 'remoteHangup'")
 
-      // logged in, and its socket is slow: the worker tells the page, and opens no socket of its own
+      // logged in, with a slow socket: the worker notifies the page, and opens no socket itself
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
-      // no browser vendor's service is reached from here; what the worker says to the page does not need it
+      // no browser vendor's service is reachable here; the worker's message to the page does not need it
       try await page.evaluate(
         "PushManager.prototype.subscribe = async () => { throw new DOMException('no service', 'AbortError'); }; 1")
       let enabling = "navigator.serviceWorker.ready.then((one) => phone.enablePush(one)).catch((error) => error.code)"
@@ -272,7 +272,7 @@ extension Interop {
   }
 }
 
-/// A folder of a test, gone with it.
+/// A test's folder, removed with this value.
 final class Folder {
   let path: String
   init() throws {

@@ -2,16 +2,15 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A page in headless Chromium, driven by DevTools commands: its mouse and keys are a person's, so the browser counts them as such.
+/// A page in headless Chromium, driven by DevTools commands: the browser counts its mouse and keys as a person's.
 final class WebPage {
   private let browser: Spawned
   private let folder: String
   private let lastID = Mutex(0)
-  /// Where screenshots go, to be looked at; without it none are made.
+  /// The folder for screenshots; without it none are made.
   private static let shots = ProcessInfo.processInfo.environment["TRUNKLINE_SCREENSHOTS"]
 
-  /// Notifications and vibration as `window.shown` and `window.vibrations`: headless Chromium has neither. The page is one that
-  /// nobody looks at.
+  /// Notifications and vibration as `window.shown` and `window.vibrations`: headless Chromium has neither. The page has no focus.
   private static let hook = """
     window.shown = []; window.vibrations = []; window.asked = 0;
     window.Notification = class { static permission = sessionStorage.getItem("notify") ?? "default";
@@ -30,7 +29,7 @@ final class WebPage {
     try await look(width: width, isDark: isDark)
   }
 
-  /// The size and colours of the screen.
+  /// Sets the size and colours of the screen.
   func look(width: Int, height: Int = 860, isDark: Bool = false) async throws {
     let size: [String: Any] = ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false]
     try await send("Emulation.setDeviceMetricsOverride", size)
@@ -38,15 +37,15 @@ final class WebPage {
     try await send("Emulation.setEmulatedMedia", ["features": [colours]])
   }
 
-  /// Runs before the scripts of every page from now on.
+  /// Runs a script before those of every page from now on.
   func hook(_ script: String) async throws {
     try await send("Page.addScriptToEvaluateOnNewDocument", ["source": script])
   }
 
-  /// The id of what has the keyboard.
+  /// The id of the focused element.
   func focus() async throws -> String { try await evaluate("document.activeElement.id") as? String ?? "" }
 
-  /// Another entry of a list, as a person chooses it.
+  /// Chooses another entry of a list, as a person does.
   func choose(_ index: Int, in id: String) async throws {
     try await wait("document.getElementById('\(id)').options.length > \(index)")
     try await evaluate(
@@ -54,19 +53,19 @@ final class WebPage {
     )
   }
 
-  /// Goes to the page; with a token it logs in by link.
+  /// Opens the page; with a token it logs in by link.
   func open(_ gateway: GatewayUnderTest, token: String? = nil) async throws {
     try await send("Page.navigate", ["url": "http://127.0.0.1:\(gateway.app)/" + (token.map { "#token=" + $0 } ?? "")])
     try await wait("document.readyState === 'complete' && document.getElementById('status').textContent !== ''")
     if token != nil { try await wait("window.trunkline?.state === 'online'") }
   }
 
-  /// The answer of a DevTools command.
+  /// Sends a DevTools command; returns its answer.
   @discardableResult func send(_ method: String, _ parameters: [String: Any] = [:]) async throws -> [String: Any] {
     try await post(["method": method, "params": parameters])
   }
 
-  /// Not waited for: a dialog may hold the answer back.
+  /// Sends a command without waiting for its answer, which a dialog may hold back.
   func start(_ method: String, _ parameters: [String: Any] = [:]) throws {
     _ = try write(["method": method, "params": parameters])
   }
@@ -103,9 +102,9 @@ final class WebPage {
     try await evaluate("document.getElementById('\(id)').checkVisibility()") as? Bool ?? false
   }
 
-  /// Until the page says so; throws with what it shows instead.
+  /// Waits until the condition is true in the page; throws with what the page shows instead.
   func wait(_ condition: String, within seconds: Int = 12) async throws {
-    // a second at a time, so that the wait goes by the canary's time
+    // a second at a time, so that the wait follows the canary's time
     let script = """
       new Promise((done) => { const end = performance.now() + \(min(seconds, 1) * 1000); const look = setInterval(() => {
         let holds = false; try { holds = !!(\(condition)); } catch {}
@@ -120,7 +119,7 @@ final class WebPage {
         guard isLast else { continue }
         throw Spawned.Failure(description: "not \(condition) within \(seconds) s; the page:\n\(found ?? "")")
       } catch let failure as Spawned.Failure where failure.description.contains("navigated or closed") && !isLast {
-        // the page that was asked has gone: the next one answers
+        // the page that was asked has navigated: the next one answers
       }
     }
   }
@@ -168,13 +167,13 @@ final class WebPage {
     try await send("Page.handleJavaScriptDialog", ["accept": accept])
   }
 
-  /// For people to look at.
+  /// Keeps a screenshot for people.
   func shot(_ name: String) async throws {
     guard let shots = Self.shots else { return }
     _ = try await post(["shot": "\(shots)/\(name).png"])
   }
 
-  /// What is wrong with the looks of the page, as peers/page_faults.js says.
+  /// What is wrong with the looks of the page, by peers/page_faults.js.
   func faults() async throws -> [String] {
     let script = try String(contentsOfFile: Surroundings.sources + "/peers/page_faults.js", encoding: .utf8)
     return try await evaluate(script) as? [String] ?? ["no answer"]

@@ -9,7 +9,7 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct WebPhoneCallTests {
-    /// A page that is online on a gateway whose carrier takes transfers.
+    /// A page that is online on a gateway whose carrier accepts transfers.
     private func online(width: Int = 400) async throws -> (gateway: GatewayUnderTest, page: WebPage) {
       let gateway = try await GatewayUnderTest(trunk: "transfers: true", media: "[ auto ]")
       let page = try await WebPage(gateway, width: width)
@@ -17,7 +17,7 @@ extension Interop {
       return (gateway, page)
     }
 
-    /// A carrier's call on a port of its own, so that there may be several.
+    /// A carrier's call on its own port, so that there may be several.
     private func caller(_ gateway: GatewayUnderTest, _ from: String) async throws -> Spawned {
       try await Peers.trunk(
         gateway,
@@ -54,7 +54,7 @@ extension Interop {
       #expect(try await page.faults() == [])
       try await page.click("pad")
       #expect(try await page.isShown("hold"))
-      // taken by the gateway is not yet played to the end
+      // a digit that the gateway accepted is not yet played to the end
       _ = try await trunk.event("digit") { ($0["fields"] as? [String: String])?["digit"] == "#" }
       try await page.click("hangup")
       #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
@@ -63,14 +63,14 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a second call waits, is taken while the first is held, swapped, and left for the first`() async throws {
+    @Test func `a second call waits, is answered while the first is held, swapped, and left for the first`() async throws {
       let (gateway, page) = try await online(width: 320)
       let (one, two) = ("+15557770001", "+15557770002")
       let first = try await caller(gateway, one)
       try await page.click("answer")
       try await page.wait(isFront(one))
 
-      // declined: the first goes on untouched
+      // declined: the first call continues untouched
       let declined = try await caller(gateway, "+15557770003")
       try await page.waitFor("+1 555 777 0003", in: "waiting-who")
       #expect(try await page.focus() == "mute", "nobody answers by a key that was meant for the first")
@@ -112,7 +112,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a call is sent to a number: refused it goes on, done it ends as transferred`() async throws {
+    @Test func `a call is transferred to a number: it continues if that is refused, else it ends as transferred`() async throws {
       let (gateway, page) = try await online()
       var script = SippScript.caller()
       script.isAnswered()
@@ -148,7 +148,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `who is to get the call is asked first, then both are connected with each other`() async throws {
+    @Test func `an attended transfer: the target is asked first, then both are connected with each other`() async throws {
       let (gateway, page) = try await online()
       var asked = SippScript.callee()
       asked.answers(200, sdp: SippScript.sdp())
@@ -158,7 +158,7 @@ extension Interop {
       let target = try await Peers.callee(gateway, try asked.file(gateway, "page-asked"))
       var script = SippScript.caller()
       script.isAnswered()
-      // who waits hears the gateway's hold audio: no INVITE of `hold: signal` comes before it
+      // the waiting side hears the gateway's hold audio: no INVITE of `hold: signal` comes before the REFER
       script.awaits("REFER", containing: ["Replaces="])
       script.replies(202)
       script.asks(
@@ -178,7 +178,7 @@ extension Interop {
       try await page.click("join")
       #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       try await page.waitFor("Transferred", in: "history")
-      // their telephone hangs up on the gateway once it has been replaced; this one does not, so the user does
+      // a real telephone hangs up on the gateway once it has been replaced; this one does not, so the user does
       try await page.click("hangup")
       #expect(try await target.finish(within: 10) == 0, "\(target.text.suffix(6_000))")
       try await page.close()
@@ -190,7 +190,7 @@ extension Interop {
       let low = try Peers.caller(gateway, says: .low, ["--talk", "120"])
       try await page.click("answer")
       try await page.wait("call.state === 'connected'")
-      // Chromium's microphone beeps, which is any tone
+      // Chromium's microphone beeps, which counts as any tone
       try await page.evaluate("call.mute(true)")
       let high = try Peers.caller(gateway, says: .high, ["--talk", "120"])
       try await page.click("hold-accept")
@@ -200,7 +200,7 @@ extension Interop {
       try await page.wait("trunkline.calls.every((one) => one.group !== null && one.isListening && !one.isHeld)")
       #expect(try await page.evaluate("document.getElementById('peer').textContent.includes(', ')") as? Bool == true)
       #expect(Set(try held(gateway).values) == [false])
-      // what the gateway mixes is in the carriers' recordings, for as long as this takes
+      // the carriers' recordings contain what the gateway mixes, for as long as this takes
       try await page.wait("trunkline.calls.every((one) => one.statistics && one.seconds > 3)")
       let before = try await page.evaluate("Math.max(...trunkline.calls.map((one) => one.seconds))") as? Int ?? 0
       try await page.wait("Math.max(...trunkline.calls.map((one) => one.seconds)) >= \(before + 2)")
@@ -233,7 +233,7 @@ extension Interop {
       #expect(try await page.faults() == [])
       try await page.shot("settings")
 
-      // one that cannot be used: it is said, and all stays as it was
+      // one that cannot be used: the page reports it, and nothing changes
       try await page.evaluate(
         "HTMLMediaElement.prototype.setSinkId = () => Promise.reject(new DOMException('gone', 'NotFoundError'))")
       try await page.choose(2, in: "loudspeaker")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// States of the web phone that a person has to mend, and its looks in every state.
+  /// States of the web phone that a person has to resolve, and its looks in every state.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
@@ -46,7 +46,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `who logs out stays logged out, and who stays logged in is so in the next window`() async throws {
+    @Test func `a logout lasts, and a login that is kept is valid in the next window`() async throws {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
@@ -69,7 +69,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a part of the page that does not come is said, and the page loads again by itself`() async throws {
+    @Test func `a part of the page that does not load is reported, and the page loads again by itself`() async throws {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)
       try await page.send("Network.enable")
@@ -84,7 +84,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `who is turned away by an operator is told so, after the call and at each login, and nothing else`() async throws {
+    @Test func `a user turned away by an operator sees that, after the call and at each login, and nothing else`() async throws {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)
       let token = try await gateway.token("alice", "web")
@@ -108,7 +108,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `no WebRTC, a storage that is denied, a token that is none: each is said, and what can go on goes on`()
+    @Test func `no WebRTC, denied storage, an invalid token: each is reported, and what still works continues`()
       async throws
     {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
@@ -119,7 +119,7 @@ extension Interop {
       try await page.hook(
         "for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get() { throw new DOMException('no', 'SecurityError'); } });"
       )
-      // what is behind # alone loads nothing
+      // a change behind # alone loads nothing
       try await page.send("Page.navigate", ["url": "about:blank"])
       try await page.open(gateway, token: token)
       let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "1"])
@@ -138,14 +138,14 @@ extension Interop {
       try await gateway.finish()
     }
 
-    /// Chromium lets a page that captures sound: what another browser does is played here.
+    /// Chromium allows sound to a page that captures: this stub does what another browser does.
     private static let autoplay = """
       { const play = HTMLMediaElement.prototype.play;
         HTMLMediaElement.prototype.play = function () {
           return navigator.userActivation.hasBeenActive ? play.call(this) : Promise.reject(new DOMException("no click", "NotAllowedError")); }; }
       """
 
-    @Test func `in a call the sound is refused, then the microphone is blocked: a click mends each, and the call goes on`()
+    @Test func `in a call the sound is refused, then the microphone is blocked: a click mends each, and the call continues`()
       async throws
     {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
@@ -192,7 +192,7 @@ extension Interop {
       try await page.send("Page.navigate", ["url": "http://127.0.0.1:\(gateway.app)/#push=" + hash])
       try await page.wait("call.state === 'connected' && call.isPlaying && location.hash === ''")
       #expect(try await page.isShown("login") == false)
-      // a browser asks before it loads a page again that was touched
+      // a browser asks before it reloads a page that was touched
       try await page.click("mute")
       try await page.waitFor("Unmute", in: "mute")
       try await page.evaluate("window.isBefore = true")
@@ -210,7 +210,8 @@ extension Interop {
       try await service.stop()
     }
 
-    @Test func `the page can be installed: manifest, icons, a service worker over it, and nobody is asked at load`() async throws
+    @Test func `the page can be installed: manifest, icons, a service worker over it, and no permission is requested at load`()
+      async throws
     {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)

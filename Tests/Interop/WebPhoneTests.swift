@@ -10,7 +10,7 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct WebPhoneTests {
-    @Test func `who logs in by a click is asked for what calls need, on every screen, in light and dark`() async throws {
+    @Test func `a login by a click requests the permissions that calls need, on every screen, in light and dark`() async throws {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)
       try await page.open(gateway)
@@ -42,7 +42,7 @@ extension Interop {
     }
 
     @Test(arguments: [true, false])
-    func `without a microphone the page says what to do, and nobody is told declined`(isDenied: Bool) async throws {
+    func `without a microphone the page says what to do, and the caller is not declined`(isDenied: Bool) async throws {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway, ["--asks"] + (isDenied ? [] : ["--no-microphone"]))
       let answer = ["permission": ["name": "microphone"], "setting": isDenied ? "denied" : "granted"] as [String: Any]
@@ -54,7 +54,8 @@ extension Interop {
       try await page.shot(isDenied ? "denied-idle" : "absent-idle")
 
       let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "2"])
-      // no Answer that must fail: what to do is said first. A program that answers all the same leaves the call to other devices
+      // no Answer button that must fail: the page says first what to do. A program that answers all the same leaves the call to
+      // other devices
       try await page.waitFor("cannot be answered", in: "notice")
       try await page.waitFor(advice, in: "notice")
       #expect(try await page.isShown("answer") == false)
@@ -76,7 +77,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a call rings in a tab that nobody clicked, is answered by a key, held, muted, and taken up again after a reload`()
+    @Test func `a call rings in a tab without a click, is answered by a key, held, muted, and resumed after a reload`()
       async throws
     {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
@@ -99,7 +100,7 @@ extension Interop {
       #expect(try await page.evaluate("document.title") as? String == "Trunkline phone")
       #expect(try await page.evaluate("shown[1]") as? String == "closed")
 
-      // the clock goes on, the words are said once
+      // the clock continues, the words are announced once
       try await page.evaluate(
         "window.said = 0; new MutationObserver(() => said++).observe(document.getElementById('announce'), { childList: true })")
       try await page.waitFor("0:02", in: "clock")
@@ -147,7 +148,7 @@ extension Interop {
       try await page.waitFor("Connected", in: "words")
     }
 
-    /// Refused first, then done: the call is there, as muted as it was, and the clock has not begun again.
+    /// Reloads the page, refused first, then allowed: the call is there, as muted as it was, and the clock has not restarted.
     private func reload(_ page: WebPage) async throws {
       try page.start("Page.reload")
       try await page.dialog(1, accept: false)
@@ -161,7 +162,7 @@ extension Interop {
       try await page.shot("taken-up")
     }
 
-    @Test func `who dials hears it ring, unless the network plays its own; a refusal is said in words`() async throws {
+    @Test func `a user who dials hears ringback, unless the network plays its own; a refusal is stated in words`() async throws {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
@@ -195,7 +196,8 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a gateway that is gone is said, idle and in a call: the clock stands and nothing can be dialled`() async throws {
+    @Test func `an unreachable gateway is reported, idle and in a call: the clock stops and nothing can be dialled`() async throws
+    {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
@@ -233,7 +235,7 @@ extension Interop {
 }
 
 extension WebPage {
-  /// No faults at any of these widths, and back to the usual one.
+  /// Expects no faults at any of these widths, then restores the usual one.
   fileprivate func faults(expectedIn widths: [Int]) async throws {
     for width in widths {
       for isDark in [false, true] {

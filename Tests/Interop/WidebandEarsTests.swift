@@ -2,14 +2,14 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// HD voice as strangers hear it: tones below and above 4 kHz between carriers and apps on aiortc, Chromium and our SDK.
+  /// HD voice with foreign stacks: tones below and above 4 kHz between carriers and apps on aiortc, Chromium and our SDK.
   @Suite(
     .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.baresip != nil),
       "no baresip: run Scripts/install test"), .serialized)
   struct WidebandEarsTests {
-    /// Of all of which both sides say the same: 8 s.
+    /// The tones that both sides play, for 8 s.
     private static let low: [Double] = [500, 1_500]
     private static let high: [Double] = [4_600, 5_500]
     private static let amplitude = 2_500.0
@@ -22,8 +22,8 @@ extension Interop {
       }
     }
 
-    /// Decibels of both parts against what was said, in the fifths of seconds in which anything is heard: the mean of the better half without the
-    /// best, as a moment of another program's lateness costs a window its level.
+    /// Decibels of both parts against what was played, over the fifths of a second in which anything is heard: the mean of the
+    /// better half without the best tenth, since a moment of another program's lateness costs a window its level.
     private static func levels(_ path: String, rate: Int = rate) throws -> (low: Double, high: Double) {
       let samples = try Speech.read(path)
       var parts: [(low: Double, high: Double)] = []
@@ -95,7 +95,7 @@ extension Interop {
       return (heard, file, record["band"] as? String)
     }
 
-    /// - Parameter gain: of the speaker's own, in decibels.
+    /// - Parameter gain: the speaker's own, in decibels.
     private func expectBothBands(_ who: String, _ heard: (low: Double, high: Double), gain: Double = 0) {
       #expect(abs(heard.low - gain) < 1 && abs(heard.high - gain) < 1, "the \(who) hears \(heard) dB")
     }
@@ -133,7 +133,7 @@ extension Interop {
       expectBothBands("carrier", try Self.levels(call.carrier, rate: 48_000))
     }
 
-    @Test func `baresip by PCMU and the Swift client: nothing above 4 kHz comes to be, and all below arrives`() async throws {
+    @Test func `baresip by PCMU and the Swift client: nothing is heard above 4 kHz, and all below arrives`() async throws {
       let call = try await call("PCMU", "codecs: [ PCMU, G722 ], prefer: cheap", .swift)
       defer { try? FileManager.default.removeItem(atPath: call.carrier) }
       #expect(abs(call.app.low) < 1 && call.app.high < -35, "\(call.app)")
@@ -141,7 +141,7 @@ extension Interop {
       #expect(call.band == "narrow")
     }
 
-    @Test func `baresip by PCMU: nothing above 4 kHz comes to be`() async throws {
+    @Test func `baresip by PCMU: nothing is heard above 4 kHz`() async throws {
       let call = try await call("PCMU", "codecs: [ PCMU, G722 ], prefer: cheap")
       defer { try? FileManager.default.removeItem(atPath: call.carrier) }
       #expect(call.app.high < -35, "\(call.app)")
@@ -212,7 +212,7 @@ extension Interop {
         ])
       #expect(try await phone.finish(within: 40) == 0, "\(phone.text)\n\(linphone.text.suffix(3_000))")
       try await linphone.quit()
-      // Its files have a gain of linphone's own.
+      // linphone adds its own gain to its files.
       for (who, file) in [("app", gateway.folder + "/app-heard.wav"), ("carrier", linphone.folder + "/heard.wav")] {
         let heard = try Self.levels(file)
         #expect(abs(heard.high - heard.low) < 1, "the \(who) hears \(heard) dB")
