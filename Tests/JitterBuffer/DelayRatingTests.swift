@@ -5,8 +5,8 @@ import Testing
 
 /// The delay that costs a conversation least by G.107, on paths of any length.
 @Suite struct DelayRatingTests {
-  /// Where the slowest of the middle packets is played, in milliseconds after it was sent. One in a hundred comes `late` milliseconds later than the
-  /// others.
+  /// When the slowest of the middle packets is played, in milliseconds after it was sent. One packet in a hundred arrives `late`
+  /// milliseconds later than the others.
   private static func delay(path: Double, late: Double, policy: DelayPolicy = DelayPolicy()) -> Double {
     var buffer = PlayoutBuffer(clockRateHz: 8000, carriesRepair: false, policy: policy)
     buffer.setPath(milliseconds: path)
@@ -61,7 +61,8 @@ import Testing
     #expect(Self.delay(path: 80, late: 80) > 110)
   }
 
-  /// BBR empties the queue of its link now and then. What came back to be as slow as before is no jitter, but who had shortened the delay waits.
+  /// BBR empties the queue of its link now and then. A transit that returns to its old length is not jitter, but a buffer that
+  /// had shortened its delay waits.
   @Test func `a route that is faster for a moment now and then is waited for once or twice, not each time`() {
     let packets: [(sent: Double, arrived: Double?)] = (0..<5000).map { number in
       let sent = Double(number * 20)
@@ -73,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: [-1e9, -1, 0, 1e300, .infinity, -.infinity, .nan] as [Double])
-  func `a round trip that nobody can have is taken for the nearest that can be`(_ roundTrip: Double) {
+  func `an impossible round trip is read as the nearest possible one`(_ roundTrip: Double) {
     let path = DelayPolicy.path(roundTrips: roundTrip, nil)
     #expect(path >= 76.5 && path <= 1_076.5)
     var buffer = PlayoutBuffer(clockRateHz: 8000, carriesRepair: false)

@@ -7,7 +7,7 @@ import Testing
 final class Buffer {
   var buffer: PlayoutBuffer
   let packetUnits: Int
-  /// Numbers handed out, in order; repaired ones negative.
+  /// Numbers of the fetched packets, in order; repaired ones negative.
   var fetched: [Int] = []
   init(clockRateHz: UInt32 = 8000, packetMilliseconds: Int = 20, carriesRepair: Bool = false) {
     buffer = PlayoutBuffer(clockRateHz: clockRateHz, carriesRepair: carriesRepair)
@@ -56,7 +56,7 @@ final class Buffer {
   private func number(_ packet: FetchedPacket) -> Int {
     packet.payload.prefix(8).enumerated().reduce(0) { $0 | Int($1.element) << ($1.offset * 8) }
   }
-  /// The number of the packet whose audio goes on where made-up audio ends.
+  /// The number of the packet whose audio continues where made-up audio ends.
   var behind: Int? { buffer.packet(behind: 0).map(number) }
   var statistics: PlayoutStatistics { buffer.statistics }
 }
@@ -94,7 +94,7 @@ final class Buffer {
     #expect(buffer.fetch(at: 62) == .packet(0))
     #expect(buffer.insert(0, at: 63) == .duplicate)
     #expect(buffer.fetch(at: 82) == .packet(1))
-    // Made up for a tick, in case it was only overtaken; then it is given up.
+    // Made up for a tick, in case the packet was only overtaken; then it is given up.
     #expect(buffer.fetch(at: 102) == .empty)
     #expect(buffer.fetch(at: 122) == .packet(3))
     #expect(buffer.insert(2, at: 123) == .late)
@@ -145,7 +145,7 @@ final class Buffer {
     #expect(buffer.fetch(at: 45) == .packet(1))
   }
 
-  @Test func `what was made up while waiting stands for a packet that turns out lost`() {
+  @Test func `audio made up while waiting replaces a packet that turns out lost`() {
     let buffer = Buffer()
     for number in 0..<20 {
       buffer.insert(number, at: number * 20)
@@ -176,7 +176,7 @@ final class Buffer {
     #expect(buffer.fetch(at: 141) == .packet(2))
   }
 
-  @Test(arguments: [21, 22]) func `what comes behind a loss is told when nothing else is missing`(_ next: Int) {
+  @Test(arguments: [21, 22]) func `the packet after a loss is reported when nothing else is missing`(_ next: Int) {
     let buffer = Buffer()
     for number in 0..<20 {
       buffer.insert(number, at: number * 20)
@@ -190,7 +190,7 @@ final class Buffer {
     #expect(buffer.behind == (next == 21 ? nil : 22))
   }
 
-  @Test func `a packet of another kind in the sequence is no loss`() {
+  @Test func `a packet of another kind in the sequence is not a loss`() {
     let buffer = Buffer()
     buffer.insert(0, at: 0)
     buffer.insert(1, at: 20, length: 8, audio: false)
@@ -208,7 +208,7 @@ final class Buffer {
       buffer.fetch(at: number * 20 + 5)
     }
     for tick in 30..<80 { #expect(buffer.fetch(at: tick * 20 + 5) == .empty) }
-    // The number goes on, the timestamp jumps by the pause (DTX).
+    // The sequence number continues, the timestamp jumps by the pause (DTX).
     buffer.insert(30, at: 1600, timestamp: 0xffff_ff00 + 80 * 160)
     #expect(buffer.fetch(at: 1605) == .packet(30))
     #expect(buffer.statistics.missing == 0)
@@ -218,7 +218,7 @@ final class Buffer {
     let buffer = Buffer(packetMilliseconds: 60)
     for number in 0..<20 { buffer.insert(number, at: number, length: 480) }
     #expect(buffer.statistics.refused == 20 - UInt64(JitterBuffer.Limits.largePackets))
-    // What lies too far back is dropped at once, the rest played.
+    // Packets that are too far back are dropped at once, the rest is played.
     for tick in 0..<JitterBuffer.Limits.largePackets { buffer.fetch(at: 20 + tick * 60) }
     #expect(buffer.fetched.last == JitterBuffer.Limits.largePackets - 1 && buffer.buffer.depth == 0)
     for number in 20..<25 { #expect(buffer.insert(number, at: 1300, length: 480) == .stored) }
@@ -237,7 +237,7 @@ final class Buffer {
     #expect(first >= 36)
   }
 
-  @Test func `another source begins anew with its third packet once the present one is overdue, stray packets change nothing`() {
+  @Test func `another source is followed from its third packet once the present one is overdue, fewer packets change nothing`() {
     let buffer = Buffer()
     for number in 0..<5 { buffer.insert(number, at: number * 20) }
     #expect(buffer.insert(500, at: 85, ssrc: 2) == .outOfRange)
@@ -259,7 +259,7 @@ final class Buffer {
     #expect(buffer.statistics.resynchronised == 0)
   }
 
-  @Test func `numbers and timestamps that jump far back together are a new line, not 8,000 packets that are late`() {
+  @Test func `numbers and timestamps that jump far back together are a new stream, not 8,000 packets that are late`() {
     let buffer = Buffer()
     for number in 10_000..<10_050 {
       buffer.insert(number, at: (number - 10_000) * 20)
@@ -301,7 +301,7 @@ final class Buffer {
     #expect(buffer.statistics.resynchronised == 0)
   }
 
-  @Test func `another source after 100 ms of silence is taken at once`() {
+  @Test func `another source after 100 ms of silence is followed at once`() {
     let buffer = Buffer()
     buffer.insert(0, at: 0)
     buffer.fetch(at: 5)
