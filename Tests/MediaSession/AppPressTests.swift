@@ -4,13 +4,13 @@ import Testing
 
 @testable import MediaSession
 
-/// A key press of an app is one whole event on the trunk, whatever the app sends of it.
+/// A key press of an app is one whole event on the trunk, whichever packets of it the app sends.
 @Suite struct AppPressTests {
   private func event(_ code: UInt8, _ duration: Int, end: Bool = false) -> [UInt8] {
     [code, (end ? 0x80 : 0) | 10, UInt8(duration >> 8), UInt8(duration & 255)]
   }
 
-  /// A beginning with the marker, durations that do not shrink, three equal ends, on one timestamp.
+  /// One event: a beginning with the marker, durations that do not shrink, three equal ends, on one timestamp.
   private func isWhole(_ packets: [Bench.Packet]) -> Bool {
     let events = packets.compactMap { TelephoneEvent(parsing: $0.payload.span) }
     let durations = events.map(\.duration)
@@ -21,7 +21,7 @@ import Testing
       && durations.last! >= 320
   }
 
-  /// One after the other, each whole: a press of the app's and digits of `call.dtmf` that meet.
+  /// A press of the app and digits of `call.dtmf` that meet are sent one after the other, each whole.
   @Test(arguments: [AudioEncoding.opus, .pcmu], [0, 3, 9, 14, 30])
   func `a press that meets digits of call dtmf goes out behind them, or before them, never among them`(
     _ app: AudioEncoding, _ begins: Int

@@ -6,15 +6,15 @@ import MediaSession
 import RTP
 import Testing
 
-/// Two modules show the name; a macro cannot choose.
+/// Two modules declare the name, and a macro cannot choose.
 typealias Encoding = AudioEncoding
 
-/// A codec at one of the bands that it has.
+/// A codec at one of its bands.
 struct CodedStream: Sendable, CustomTestStringConvertible {
   var encoding: Encoding
   var band = AudioBand.narrowband
 
-  /// Every codec at every band of its own.
+  /// Every codec at each of its bands.
   static let all = Encoding.allCases.flatMap { encoding in
     AudioBand.allCases.filter { $0 <= encoding.band }.map { CodedStream(encoding: encoding, band: $0) }
   }
@@ -45,10 +45,10 @@ final class ReceiverSimulation {
       control: EncoderControl(repairBitrate: bitrate, expectedLossPercent: expectedLossPercent))
   }
 
-  /// Of what is said and heard.
+  /// The band of what is said and heard.
   let band: AudioBand
 
-  /// Speech instead of the made voice, when set.
+  /// Speech instead of the synthetic voice, if set.
   var speech: [Int16]?
   private func talk(_ index: Int) -> Int16 { speech.map { $0[index % $0.count] } ?? Self.voice(index, band) }
 
@@ -115,7 +115,7 @@ final class ReceiverSimulation {
   }
 
   var statistics: PlayoutStatistics { receiver.statistics }
-  /// Level of what was heard in some ticks, in dBov.
+  /// Level of what was heard in these ticks, in dBov.
   func level(_ ticks: Range<Int>) -> Double {
     let part = Array(heard[ticks.lowerBound * band.samplesPerTick..<ticks.upperBound * band.samplesPerTick])
     return LevelMeter.decibels(LevelMeter.meanSquare(part.span))
@@ -190,7 +190,7 @@ final class ReceiverSimulation {
   @Test(arguments: CodedStream.all)
   func `after a stall of 3 s audio is back within 500 ms and the delay is normal within 5 s`(_ stream: CodedStream) throws {
     let simulation = try ReceiverSimulation(stream)
-    // Packets 250…399 all arrive at 8 s, with what follows in time.
+    // Packets 250…399 all arrive at 8 s; the following ones arrive in time.
     try simulation.run(packets: 800) { number in (250..<400).contains(number) ? 8000 - number * 20 : 3 }
     #expect(simulation.results[402..<425].contains { $0 == .played })
     #expect(simulation.level(425..<500) > -40)
@@ -230,7 +230,7 @@ final class ReceiverSimulation {
   @Test func `a talker's pause that begins while audio is shortened holds nothing up`() throws {
     let simulation = try ReceiverSimulation(.pcmu)
     let payload = [UInt8](repeating: 0x40, count: 160)
-    // 200 ms queued at once, so that there is audio to take out; behind each packet the timestamp leaves out 40 ms, as with DTX.
+    // 200 ms queued at once, so that there is audio to remove; after each packet the timestamp skips 40 ms, as with DTX.
     var now = Instant.zero
     for number in 0..<400 {
       if number % 10 == 0 { now = now + .milliseconds(600) }
@@ -289,7 +289,8 @@ final class ReceiverSimulation {
     simulation.speech = speech
     let lost = Array(stride(from: 10, to: 380, by: every))
     try simulation.run(packets: 380) { lost.contains($0) ? nil : 3 }
-    // Ticks and packets coincide here: tick n plays packet n, and from the second loss on, which the delay grows at, packet n − 1.
+    // Ticks and packets coincide here: tick n plays packet n, and from the second loss on, at which the delay grows, packet n −
+    // 1.
     var (energy, made, error) = (0.0, 0.0, 0.0)
     for index in lost.dropFirst(2).flatMap({ $0 * 160..<($0 + 1) * 160 }) {
       let (a, b) = (Double(simulation.sent[index]), Double(simulation.heard[index + 160]))

@@ -7,18 +7,18 @@ import Testing
 
 @testable import MediaSession
 
-/// Lost G.711 is made up from both sides: on a trunk that loses packets the packet behind a loss is waited for.
+/// Lost G.711 is made up from both sides: on a trunk that loses packets play-out waits for the packet after a loss.
 @Suite struct BridgedLossTests {
   private struct Heard {
     var samples: [Int16] = []
-    /// Before each tick, in milliseconds.
+    /// The delay before each tick, in milliseconds.
     var delays: [Double] = []
     var counts = PlayoutStatistics()
     /// How far ticks moved, in milliseconds, up and down.
     var moved = 0
   }
 
-  /// Packets of a steady voice, of which `isLost` never come; the tick follows the tick preference of the receiver.
+  /// Plays packets of a steady voice, of which `isLost` never arrive; the tick follows the receiver's tick preference.
   private func play(
     _ encoding: Encoding, seconds: Int, of sound: (Int) -> Int16 = { ReceiverSimulation.voice($0) }, _ isLost: (Int) -> Bool
   ) throws -> Heard {
@@ -59,7 +59,7 @@ import Testing
     #expect(late[0] > 19 && late[late.count / 2] < 32, "\(late[0]) \(late[late.count / 2])")
     #expect(lossy.counts.leftOut == 0)
     #expect(lossy.counts.concealedSamples >= 70 * 160)
-    // Once 20 ms more are made up; who hears it sees no tick come later.
+    // 20 ms more are made up once; a listener sees no tick come later.
     #expect(lossy.counts.concealedSamples <= 73 * 160, "\(lossy.counts.concealedSamples / 160)")
     #expect(lossy.moved <= whole.moved + 2, "\(lossy.moved) \(whole.moved)")
     #expect(lossy.delays[60] > 19, "\(lossy.delays[60])")
@@ -93,7 +93,7 @@ import Testing
     #expect(delays[delays.count * 9 / 10] < 12)
   }
 
-  @Test func `the delay goes when no packets get lost any more`() throws {
+  @Test func `the delay is removed when packets are no longer lost`() throws {
     let heard = try play(.pcmu, seconds: 120) { $0 < 1_000 && $0 % 21 == 20 }
     #expect(heard.delays[900] > 19 && heard.delays[910] > 19)
     #expect(heard.delays.last ?? 99 < 12)

@@ -4,8 +4,8 @@ import MediaSession
 import RTP
 import Testing
 
-/// What carriers do to a stream in the middle of a call: packets of another length, nothing sent in pauses, and markers, sources and timestamps
-/// of their own where a word begins.
+/// What carriers do to a stream during a call: packets of another length, nothing sent in pauses, and a new marker, source or
+/// timestamp where a word begins.
 @Suite struct CarrierHabitTests {
   private struct Packet {
     var at: Int
@@ -25,7 +25,7 @@ import Testing
     return octets
   }
 
-  /// What a plain decoder makes of it.
+  /// The samples that a plain decoder returns.
   private static func decoded(_ range: Range<Int>) -> [Int16] {
     let octets = octets(range)
     var samples = [Int16](repeating: 0, count: octets.count)
@@ -52,10 +52,10 @@ import Testing
     return simulation
   }
 
-  /// What was made up is led into what comes then.
+  /// Made-up audio is joined to the audio after it over this many samples.
   private static let join = 80
 
-  /// `samples` are heard as they were said, from at most 80 ms after `time` on.
+  /// Whether `samples` are heard as they were sent, from at most 80 ms after `time` on.
   private func hears(_ simulation: ReceiverSimulation, _ samples: Range<Int>, from time: Int) -> Bool {
     let said = Self.decoded(samples)
     let first = time / 20 * 160

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MediaSession
 
-/// The mixer by itself, on frames of narrow- and wideband.
+/// The mixer alone, with narrowband and wideband frames.
 private struct Table: ~Copyable {
   var mixer = GroupMixer()
   let slots: [Int]
@@ -29,7 +29,7 @@ private struct Table: ~Copyable {
     samples.withUnsafeBufferPointer { mixer.mix($0.baseAddress!, bands[member], from: slots[member], at: now) }
   }
 
-  /// What `member` hears beside its own app.
+  /// What `member` hears in addition to its own app.
   mutating func listen(_ member: Int, app: [Int16]? = nil) {
     let band = bands[member]
     var frame = app ?? [Int16](repeating: 0, count: band.samplesPerTick)
@@ -40,7 +40,7 @@ private struct Table: ~Copyable {
     heard[member] += isHeard ? frame : [Int16](repeating: 0, count: band.samplesPerTick)
   }
 
-  /// A round in which all of `talk` say their frame and all hear.
+  /// A round in which all of `talk` send a frame and all members listen.
   mutating func round(_ talk: [Int: [Int16]]) {
     for member in bands.indices {
       say(member, talk[member] ?? [Int16](repeating: 0, count: bands[member].samplesPerTick))
@@ -55,14 +55,14 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
 }
 
 @Suite struct GroupMixerTests {
-  @Test func `one talker at a time comes out sample for sample, and nobody hears himself`() {
+  @Test func `one talker at a time comes out sample for sample, and no member hears itself`() {
     var table = Table(5)
     for (index, frame) in speech.enumerated() { table.round([(index / 100) % 5: frame]) }
     for member in 0..<5 {
       var differing = 0
       for (index, frame) in speech.enumerated().dropFirst() {
         let talks = (index / 100) % 5 == member
-        // the first frame of a turn may be one that fades in
+        // the first frame of a talker's turn may fade in
         if index % 100 == 0 { continue }
         let got = Array(table.heard[member][index * 160..<(index + 1) * 160])
         if got != (talks ? quiet : frame) { differing += 1 }
@@ -71,7 +71,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     }
   }
 
-  @Test func `of four others the quietest is not heard, and its level is nobody's`() {
+  @Test func `of four others the quietest is not heard, and lowers no other level`() {
     var table = Table(5)
     let amplitudes: [Double] = [6_000, 5_000, 4_000, 3_000, 300]
     for index in 0..<100 {
@@ -81,7 +81,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     let first = Array(table.heard[0].suffix(8_000))
     for member in 1...3 { #expect(strength(first, 300 + 170 * Double(member)) > 0.95 * amplitudes[member], "\(member)") }
     #expect(strength(first, 300 + 170 * 4) < 30)
-    // he himself hears the loudest three of the others
+    // the quietest member hears the loudest three of the others
     let last = Array(table.heard[4].suffix(8_000))
     #expect(strength(last, 300 + 170 * 3) < 60 && strength(last, 300) > 5_700)
   }
@@ -94,13 +94,13 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     }
     let heard = table.heard[0].dropFirst(320)
     #expect(heard.allSatisfy { abs(Int($0)) < 32_767 }, "full scale is never reached")
-    // levels kept below the bend: who goes on alone is as loud as before at once
+    // levels kept below the bend: a member that continues alone is at once as loud as before
     for index in 200..<210 { table.round([1: tone(index, hertz: 470, amplitude: 12_000)]) }
     let alone = Array(table.heard[0].suffix(1_280))
     #expect(abs(level(alone) - 12_000 / 2.0.squareRoot()) < 100, "\(level(alone))")
   }
 
-  @Test func `who comes among the loudest does so without a click, and only if clearly louder`() {
+  @Test func `a member joins the loudest without a click, and only if it is clearly louder`() {
     var table = Table(5)
     func say(_ index: Int, _ fifth: Double) {
       let talk = (1..<4).map { ($0, tone(index, hertz: 200 + 50 * Double($0), amplitude: 3_000)) }
@@ -146,10 +146,10 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     }
   }
 
-  @Test func `a held member is passed over, and heard from where it goes on`() {
+  @Test func `a held member is skipped, and heard from where it resumes`() {
     var table = Table(3)
     for index in 0..<20 { table.round([0: tone(index), 1: tone(index, hertz: 700)]) }
-    // member 0 says nothing for 5 s, and does not listen
+    // member 0 sends nothing for 5 s, and does not listen
     for index in 20..<270 {
       table.say(1, tone(index, hertz: 700))
       table.say(2, quiet)
@@ -159,7 +159,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     #expect(strength(Array(table.heard[2].suffix(8_000)), 440) < 10)
     for index in 270..<290 { table.round([0: tone(index), 1: tone(index, hertz: 700)]) }
     #expect(strength(Array(table.heard[2].suffix(1_600)), 440) > 7_500)
-    // what waited meanwhile is old: he hears what is said now
+    // frames that waited meanwhile are old: member 0 hears the current one
     let (now, got) = (tone(289, hertz: 700), Array(table.heard[0].suffix(160)))
     #expect(got == now)
     // tones of 440 and 700 Hz at 8,000 step by 7,160 together
@@ -176,7 +176,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     #expect(strength(whole, 6_000, 16_000) > 3_900 && strength(whole, 1_000, 16_000) > 3_900)
     #expect(abs(strength(low, 1_000) - 4_000) < 200, "\(strength(low, 1_000))")
     #expect(level(low) < 3_000, "nothing of 6 kHz is folded in")
-    // and the other way
+    // and in the other direction
     for index in 0..<100 { table.round([2: tone(index, hertz: 1_000)]) }
     let narrow = Array(table.heard[1].suffix(16_000))
     #expect(abs(strength(narrow, 1_000, 16_000) - 8_000) < 400, "\(strength(narrow, 1_000, 16_000))")
@@ -195,13 +195,13 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     for member in 0..<5 { table.mixer.leave(member) }
     let isOver = table.mixer.isEmpty
     #expect(isOver)
-    // no member is there: nothing happens
+    // without members nothing happens
     table.say(0, tone(1))
     table.listen(1)
   }
 }
 
-/// Of a phase in turns.
+/// The sine of a phase in cycles.
 private func sine(_ turns: Double) -> Double { sin(2 * .pi * turns) }
 
 /// The amplitude of one frequency.

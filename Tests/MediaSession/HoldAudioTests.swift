@@ -6,7 +6,7 @@ import Testing
 @testable import MediaSession
 
 @Suite struct HoldAudioTests {
-  /// 450 ms, no whole number of frames: the seam lies inside of one.
+  /// 450 ms, not a whole number of frames: the seam lies inside one.
   private static let clip = AudioClip(Recording((0..<3_600).map { k in tone(k / 160, hertz: 300, amplitude: 6_000)[k % 160] }))
 
   private func bench(_ audio: HoldAudio, app: AudioEncoding = .opus) throws -> Bench {
@@ -31,7 +31,7 @@ import Testing
       #expect(bench.toApp.count == before.1, "the app hears nothing of it")
       let heard = bench.heardByTrunk.dropFirst(before.0)
       #expect(heard.count == 16_000)
-      // loops: what is heard now was heard a clip ago
+      // the clip loops: these samples equal those of a clip earlier
       let late = Array(heard.dropFirst(8_000))
       let same = zip(late, late.dropFirst(3_600)).count { abs(Int($0) - Int($1)) < 400 }
       #expect(same > 4_300, "\(same)")
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `a trunk that holds us gets nothing, whoever holds besides`() throws {
+  @Test func `a trunk that holds us gets nothing, even if we hold too`() throws {
     var bench = try bench(.clip(try #require(Self.clip)))
     try bench.run(frames: 20, app: { tone($0) })
     var held = bench.trunk
@@ -104,7 +104,7 @@ import Testing
     #expect((60...62).contains(frames), "\(frames) frames")
   }
 
-  @Test func `a clip that is too short is none, one that is too long is cut`() {
+  @Test func `a clip that is too short is refused, one that is too long is cut`() {
     #expect(AudioClip(Recording([Int16](repeating: 1, count: 319))) == nil)
     #expect(AudioClip(Recording([Int16](repeating: 1, count: 1_000_000)))?.count == 960_000)
   }

@@ -5,8 +5,8 @@ import Testing
 
 @testable import MediaSession
 
-/// Bad packets in the middle of speech, through the whole session and both ways: those that can be told are counted, both streams go
-/// on, and speech is back within 200 ms.
+/// Bad packets in the middle of speech, through the whole session and both ways: those that can be recognised are counted, both
+/// streams continue, and speech is back within 200 ms.
 @Suite struct HostileStreamTests {
   enum Direction: CaseIterable { case trunkToApp, appToTrunk }
   enum Kind: CaseIterable {
@@ -14,7 +14,7 @@ import Testing
       timestampAnywhere, timestampBack, timestampStill, otherSource, sequenceJump, everything
   }
 
-  /// Frames among which bad packets come in place of good ones, and all frames.
+  /// Frames in which bad packets replace good ones, and the number of all frames.
   private static let hostile = 60..<150
   private static let frames = 260
   /// A whole datagram of a kind, made of a good packet's parts.
@@ -28,7 +28,7 @@ import Testing
     case .text: parts.payload = good.payload.map { _ in UInt8(32 + below(95)) }
     case .empty: parts.payload = []
     case .lyingPadding:
-      // Zero, more than there is, or so much that only a part of the audio is left.
+      // A padding length of zero, of more than the payload, or so large that only a part of the audio is left.
       parts.first |= 0x20
       if let last = parts.payload.indices.last { parts.payload[last] = [0, 255, UInt8(below(256))][below(3)] }
     case .lyingExtension:
@@ -85,7 +85,7 @@ import Testing
       if direction == .trunkToApp { try bench.appSays(quiet) } else { bench.trunkSays(quiet) }
       let before = direction == .trunkToApp ? bench.heardByApp.count : bench.heardByTrunk.count
       bench.tick()
-      // Nothing is sent in a pause or while a digit is.
+      // Nothing is sent in a pause or during a digit.
       let new = direction == .trunkToApp ? bench.heardByApp[before...] : bench.heardByTrunk[before...]
       heard += new.isEmpty ? quiet : Array(new)
     }
@@ -98,13 +98,13 @@ import Testing
     return (heard, bad, counted)
   }
 
-  /// Octets of the right length are audio: nothing shows that they are not.
+  /// Octets of the right length are audio: nothing shows that they are bad.
   private static let audible: Set<Kind> = [.randomPayload, .text, .lyingPadding]
 
   @Test(arguments: Direction.allCases, Kind.allCases)
   func `bad packets in speech are counted, and speech is back within 200 ms`(_ direction: Direction, _ kind: Kind) throws {
     let good = try Self.run(direction, nil, seed: 1).heard
-    // 200 ms after the last bad packet, half a second is about as loud as without them: it may lie a little later.
+    // From 200 ms after the last bad packet, half a second is about as loud as without them; it may be a little later.
     let back = (Self.hostile.upperBound + 10) * 160
     for seed in 1...2 as ClosedRange<UInt64> {
       let (heard, bad, counted) = try Self.run(direction, kind, seed: seed)
@@ -117,7 +117,7 @@ import Testing
 }
 
 extension Bench {
-  /// A datagram made from the packet that this side would have sent.
+  /// Sends a datagram made from the packet that this side would have sent.
   fileprivate mutating func sends(
     _ samples: [Int16], _ direction: HostileStreamTests.Direction, _ make: (HostileStreamTests.Parts) -> [UInt8]
   ) throws {
@@ -130,7 +130,7 @@ extension Bench {
       HostileStreamTests.Parts(
         type: isTrunk ? trunk.payloadType : app.payloadType, sequence: isTrunk ? trunkSequence : appSequence,
         timestamp: isTrunk ? trunkTimestamp : appTimestamp, source: isTrunk ? 0x1234 : 0x9999, payload: Array(payload[..<count])))
-    // A number that jumps stays where it jumped to.
+    // A sequence number that jumps stays at its new value.
     let next = (UInt16(bytes[2]) << 8 | UInt16(bytes[3])) &+ 1
     if isTrunk {
       (trunkSequence, trunkTimestamp) = (next, trunkTimestamp &+ 160)
@@ -142,7 +142,7 @@ extension Bench {
     defer { room.deallocate() }
     room.copyBytes(from: bytes)
     var length = bytes.count
-    // What no sender can protect, an extension longer than the packet, comes with a wrong tag.
+    // What no sender can protect, an extension longer than the packet, gets a wrong tag.
     if (try? appSender.protect(room, count: &length)) == nil { length += 16 }
     appDatagram(UnsafeMutableRawBufferPointer(rebasing: room[..<length]))
   }

@@ -11,7 +11,7 @@ import Testing
   import Glibc
 #endif
 
-/// What is told of each leg: to the trunk by RTCP XR, to control in the statistics.
+/// Reports of each leg: to the trunk by RTCP XR, to control in the statistics.
 @Suite struct LegReportTests {
   /// The first XR packet's block in a compound datagram.
   private func metrics(_ datagram: [UInt8]) -> [UInt8]? {
@@ -25,7 +25,7 @@ import Testing
   }
   private func lossy(_ bench: inout Bench, frames: Int = 600) throws {
     for frame in 0..<frames {
-      // Every fifth second a burst: four of six lost.
+      // Every fifth second has a burst: four of six packets lost.
       if [100, 101, 103, 105].contains(frame % 250) {
         bench.trunkSequence &+= 1
         bench.trunkTimestamp &+= 160
@@ -72,7 +72,7 @@ import Testing
     #expect(!bench.toTrunkControl.isEmpty && bench.toTrunkControl.allSatisfy { metrics($0) == nil })
   }
 
-  @Test func `an app hears each second what was lost, a trunk each five`() throws {
+  @Test func `an app gets a report of losses each second, a trunk each five seconds`() throws {
     var bench = try Bench()
     bench.connect()
     try bench.run(frames: 1_000, trunk: { tone($0) }, app: { tone($0) })
@@ -96,7 +96,7 @@ import Testing
     #expect(!bench.toTrunkControl.isEmpty)
   }
 
-  @Test func `statistics of a leg tell loss, bursts, level and score`() throws {
+  @Test func `statistics of a leg report loss, bursts, level and score`() throws {
     var bench = try Bench()
     bench.connect()
     try lossy(&bench)
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  /// What the sender's own law makes of its words, and the pause behind them.
+  /// The words after the sender's own law, and the pause after them.
   private func said(_ words: [[Int16]], _ law: G711.Law) -> [Int16] {
     (words + Array(repeating: quiet, count: 5)).flatMap { frame in
       var octets = [UInt8](repeating: 0, count: 160)

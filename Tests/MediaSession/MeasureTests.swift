@@ -5,8 +5,8 @@ import Testing
 
 @testable import MediaSession
 
-/// A measure counts what is played, and stops where its stream stops: whatever carriers, apps and people do in a call whose every word is whole,
-/// no poor connection is reported.
+/// A measure counts played audio, and stops where its stream stops: whatever carriers, apps and people do in a call whose every
+/// word is whole, no poor connection is reported.
 @Suite struct MeasureTests {
   enum Habit: String, CaseIterable {
     case talksAllTheTime, pausesWithClock, pausesWithoutClock, comfortNoise, trunkFallsSilent, appFallsSilent, bothPause

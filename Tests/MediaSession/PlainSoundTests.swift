@@ -6,8 +6,8 @@ import MediaSession
 import RTP
 import Testing
 
-/// What is heard of a stream that came whole and in time is what a plain decoder makes of it, sample for sample, save for stretches
-/// that the statistics count: the content of the audio is not judged.
+/// A stream that arrived whole and in time is heard as a plain decoder decodes it, sample for sample, except for stretches that
+/// the statistics count: the content of the audio is not judged.
 @Suite struct PlainSoundTests {
   /// One bare decoder, without concealment or anything else of the receive path.
   private struct PlainDecoder: ~Copyable {
@@ -36,7 +36,8 @@ import Testing
     }
   }
 
-  /// Plays `payloads`, each as long as it says, all of them there 5 ms before the tick in which they begin, and holds what is heard to the plain decoder.
+  /// Plays `payloads`, each as long as it states and queued 5 ms before the tick in which it begins, and compares what is heard
+  /// with the plain decoder.
   private func check(_ payloads: [[UInt8]], _ encoding: Encoding, _ what: Comment) throws {
     for band in AudioBand.allCases where band <= encoding.band { try check(payloads, encoding, band, "\(what) \(band)") }
   }
@@ -99,7 +100,7 @@ import Testing
     }
   }
 
-  /// What begins suddenly and at full strength.
+  /// Sound that begins suddenly and at full strength.
   @Test(arguments: Encoding.allCases, Sound.allCases)
   func `music, claps and noise that came whole and in time are heard sample for sample`(
     _ encoding: Encoding, _ sound: Sound
@@ -153,8 +154,8 @@ import Testing
     try check(payloads, encoding, "\(name)")
   }
 
-  /// An app that goes from 20 to 60 ms, from SILK to CELT, from one channel to two or from one bitrate to another; a trunk whose packets
-  /// have other lengths. No packet is refused for being unlike those before.
+  /// An app that changes from 20 to 60 ms, from SILK to CELT, from one channel to two or from one bitrate to another; a trunk
+  /// whose packets have other lengths. No packet is refused because it differs from those before.
   @Test func `a stream whose packets change their form is heard sample for sample`() throws {
     let contents: [UInt8] = [0x08, 0x78, 0xf8, 0x0c, 0xfc, 0x18, 0x10, 0x48, 0x58]
     var random = SplitMix64(seed: 3)

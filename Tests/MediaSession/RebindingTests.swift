@@ -5,7 +5,7 @@ import Testing
 
 @testable import MediaSession
 
-/// A NAT gives the app another port in the middle of a call (a rebinding), and what is no such thing.
+/// A NAT gives the app another port during a call (a rebinding), and events that are not one.
 @Suite struct RebindingTests {
   private static let moved = SocketAddress(IPAddress(198, 51, 100, 9), 50_777)
   private static let third = SocketAddress(IPAddress(203, 0, 113, 5), 9)
@@ -14,7 +14,7 @@ import Testing
     bench.events.compactMap { if case .appMoved(_, _, let address) = $0 { address } else { nil } }
   }
 
-  /// A connected call that has been heard from where it was nominated.
+  /// A connected call whose app was received from the nominated address.
   private func connected() throws -> Bench {
     var bench = try Bench()
     bench.connect()
@@ -45,7 +45,7 @@ import Testing
     try speak(&bench, frames: 10, from: Self.moved)
     #expect(moves(bench) == [Self.moved])
     #expect(try destination(&bench) == Self.moved)
-    // Nominated again where it was, as by an app whose old path lives.
+    // Nominated again at the old address, as by an app whose old path works.
     bench.check(nominate: true)
     #expect(try destination(&bench) == Bench.appAddress)
   }
@@ -87,7 +87,7 @@ import Testing
       (bench.appSequence, bench.appTimestamp) = (bench.appSequence &+ 1, bench.appTimestamp &+ 960)
       recorded.append(Array(room[..<count]))
     }
-    // The copy is quicker than the original all the time, and the attacker has sent a recorded check again, too.
+    // The copy always arrives before the original, and the attacker has also replayed a recorded check.
     bench.check(nominate: false, from: Self.third)
     for packet in recorded {
       for address in [Self.third, Bench.appAddress] {
@@ -98,7 +98,7 @@ import Testing
     }
     #expect(moves(bench).isEmpty)
     #expect(try destination(&bench) == Bench.appAddress)
-    // The original has fallen silent; what is sent again is no packet of the app's.
+    // The original is silent; a replayed packet does not count as the app's.
     for packet in recorded.suffix(60) {
       var copy = packet
       copy.withUnsafeMutableBytes { bench.appDatagram($0, from: Self.third) }
@@ -125,7 +125,7 @@ import Testing
     }
     let seconds = Int((bench.now - start).milliseconds / 1_000)
     #expect((1...seconds).contains(moves(bench).count), "\(moves(bench).count) in \(seconds) s")
-    // Whichever it is at, it is heard there: it stays.
+    // It is received at whichever address it has, and stays there.
     #expect(moves(bench).count == 1)
   }
 
@@ -168,7 +168,7 @@ import Testing
     for turn in 0..<600 { try speak(&bench, frames: 1, from: addresses[turn % 3]) }
     #expect(moves(bench).isEmpty)
     #expect(try destination(&bench) == Bench.appAddress)
-    // Two of them are gone: five in a row of the one that is left.
+    // Two of them stop: five in a row come from the remaining one.
     try speak(&bench, frames: 5, from: Self.third)
     #expect(moves(bench) == [Self.third])
   }
@@ -188,7 +188,7 @@ import Testing
     #expect(try destination(&bench) == Bench.appAddress)
   }
 
-  /// Six packets that were heard already.
+  /// Six packets that were received already.
   private func recorded(_ bench: inout Bench) throws -> [[UInt8]] {
     var packets: [[UInt8]] = []
     for _ in 0..<6 {
@@ -225,7 +225,7 @@ import Testing
     bench.check(nominate: nominate, from: address, ufrag: "gwu2", sender: "app2", password: "secondpasswordgateway2")
   }
 
-  @Test func `a restart in the middle of a rebinding: the new generation decides, and the old name moves nothing any more`()
+  @Test func `a restart in the middle of a rebinding: the new generation decides, and the old ufrag no longer moves anything`()
     throws
   {
     var bench = try connected()
@@ -244,7 +244,7 @@ import Testing
     #expect(!moves(bench).contains(Self.third), "nominated, not followed")
   }
 
-  @Test func `a restart whose checks never come does not keep the call from the port that speaks`() throws {
+  @Test func `a restart whose checks never arrive does not keep the call from the port that sends`() throws {
     var bench = try connected()
     try speak(&bench, frames: 30, from: Self.moved)
     restart(&bench)
@@ -274,7 +274,7 @@ import Testing
     bench.complete(keys, association: 1)
     try bench.run(frames: 4, trunk: { tone($0) })
     #expect(bench.toApp.last?.destination == address, "still under the old keys")
-    // The app is the server now: its keys are the other ones.
+    // The app is the server now, so its keys are swapped.
     bench.appSender = try SRTPSender(keys.profile, keys.server)
     bench.appReceiver = try SRTPReceiver(keys.profile, keys.client)
     let before = (bench.toTrunk.count, bench.toApp.count)
@@ -294,7 +294,7 @@ import Testing
     ReportBlock(source: SSRC(raw: 0xabcd_0001), fractionLost: 0, cumulativeLost: 0, highestSequence: highest, jitter: 0)
   }
 
-  @Test func `report blocks that stand still while the app is sent to are told`() throws {
+  @Test func `report blocks that do not advance while the app is sent to are reported`() throws {
     var bench = try connected()
     var highest: UInt32 = 100
     for _ in 0..<10 {
@@ -310,7 +310,7 @@ import Testing
     #expect(oneWay(bench) == [.trunkToApp])
   }
 
-  @Test func `sender reports that count packets of which none comes are told; a pause is none`() throws {
+  @Test func `sender reports that count packets of which none arrives are reported; a pause is not`() throws {
     var bench = try connected()
     var sent: UInt32 = 10
     for second in 0..<30 {

@@ -11,7 +11,7 @@ import Testing
     TappedFrame(.trunkToApp, .narrowband, at: Instant(nanoseconds: Int64(number)))
   }
 
-  @Test func `frames come out in order; what finds no room is dropped and counted, and the writer goes on`() {
+  @Test func `frames come out in order; a full tap drops and counts frames, and the writer continues`() {
     let tap = AudioTap(frames: 8)
     let samples = [Int16](repeating: 7, count: 320)
     var fitted = 0
@@ -88,7 +88,7 @@ import Testing
         direction == .trunkToApp ? (14...26).contains(crossings) : (32...48).contains(crossings), "\(direction): \(crossings)")
     }
     #expect(tap.dropped == 0)
-    // and no longer, once it is taken away
+    // and no longer, once the tap is removed
     bench.command(.tap(Bench.id, nil))
     try bench.run(frames: 20, trunk: { _ in low }, app: { _ in high })
     #expect(tap.count == 0)
