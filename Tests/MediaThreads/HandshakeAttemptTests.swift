@@ -7,8 +7,8 @@ import Testing
 
 @testable import MediaThreads
 
-/// Who can write the peer's address into a datagram: its ClientHellos, good and bad, do not end the peer's handshake. The DTLS
-/// thread's worker without its thread.
+/// An attacker that can write the peer's address into a datagram: its ClientHellos, good and bad, do not end the peer's
+/// handshake. These tests run the DTLS thread's worker without its thread.
 @Suite struct HandshakeAttemptTests {
   private static let key = HandshakeKey(session: MediaSessionID(raw: 1), leg: AppLegID(raw: 1), association: 0)
 
@@ -35,7 +35,7 @@ import Testing
       for item in work { if case .handshake(let result) = item { results.append(result) } }
     }
 
-    /// Hands a datagram over; what is sent back.
+    /// Hands a datagram over; returns what is sent back.
     mutating func exchange(_ datagram: [UInt8]) -> [[UInt8]] {
       results.removeAll { if case .flight = $0 { true } else { false } }
       take(.datagram(HandshakeAttemptTests.key, datagram))
@@ -60,7 +60,7 @@ import Testing
     return association
   }
 
-  /// Until both are quiet.
+  /// Exchanges datagrams until both are quiet.
   private func finish(_ client: inout DTLSAssociation, _ rig: inout Rig) {
     for _ in 0..<10 {
       for datagram in drained(&client) {
@@ -80,7 +80,7 @@ import Testing
     return try #require(drained(&association).first)
   }
 
-  /// A hello that OpenSSL gives up at: no cipher suite that we have, another compression, extensions that end behind the message.
+  /// A hello that OpenSSL rejects: no cipher suite that we have, another compression, extensions that end after the message.
   private func bad(_ hello: [UInt8], _ way: Int) -> [UInt8] {
     var bytes = hello
     let (random, body) = (13 + 12 + 2, 13 + 12)
@@ -115,7 +115,7 @@ import Testing
     #expect(rig.exchange(bad(model, 5)) == [] && rig.outcome == ["completed"])
   }
 
-  @Test func `somebody else's sound ClientHello, before or after the peer's, does not keep the peer from its keys`() throws {
+  @Test func `another sender's sound ClientHello, before or after the peer's, does not keep the peer from its keys`() throws {
     for comesFirst in [true, false] {
       var rig = try Rig()
       let other = try hello(try DTLSIdentity())
@@ -151,7 +151,7 @@ import Testing
       let key = HandshakeKey(session: Self.key.session, leg: AppLegID(raw: leg), association: 0)
       for way in 0..<5 { rig.take(.datagram(key, bad(model, 3 * way))) }
     }
-    // The first of each leg, and of the others what all may have at once.
+    // The first of each leg is tried, and of the others as many as all legs may have at once.
     #expect(rig.count(.abandoned) - before == 199 + UInt64(Limits.attemptBurst))
   }
 

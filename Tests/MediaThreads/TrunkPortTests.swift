@@ -3,9 +3,9 @@ import Testing
 
 @testable import MediaThreads
 
-/// Which ports a call's trunk leg gets: a stranger cannot tell, and what was there last is not there again.
+/// Which ports a call's trunk leg gets: an outsider cannot predict them, and a port is not used again at once.
 @Suite struct TrunkPortTests {
-  @Test func `every pair is drawn once, in an order that is no row and never the same, and an even port each`() {
+  @Test func `every pair is drawn once, in an order that is neither ascending nor repeated, and each has an even port`() {
     func order() -> [UInt16] {
       let ports = TrunkPorts(20_001...20_200)
       return (0..<99).compactMap { _ in ports.draw(on: .loopback)?.port }
