@@ -12,7 +12,7 @@ import Testing
     }
   }
 
-  /// What the hand-made rule had made of the first seven: `+1149301234567`, `+3606301234567`, and so on.
+  /// An earlier hand-made rule read the first seven as `+1149301234567`, `+3606301234567`, and so on.
   @Test(arguments: [
     ("0011 49 30 1234567", "AU", "+49301234567"), ("06 30 123 4567", "HU", "+36301234567"),
     ("8 029 123-45-67", "BY", "+375291234567"),
@@ -64,7 +64,7 @@ import Testing
     for text in ["911", "144", "15"] { #expect(try DialledNumber(text, in: germany).kind != .emergency, "\(text)") }
     #expect(try DialledNumber("1-4-4", in: germany, emergency: ["144"]).kind == .emergency)
     #expect(try DialledNumber("+144", in: nil, emergency: ["144"]).kind == .emergency)
-    // a whole number that begins like one
+    // a whole number that begins like an emergency number
     #expect(read("+1129123456", "DE") == "\(NumberRefusal.tooShort)" && read("112 34567", "DE") != "112")
   }
 
@@ -108,7 +108,8 @@ import Testing
     #expect(try DialledNumber("+49 30 1234567", in: nil, isOneCountry: false).text == "+49301234567")
   }
 
-  /// Any scalar at any position: the number with its digits, or none. Marks of extensions and service codes mean something else.
+  /// Any scalar at any position: the result is the number with its digits, or a refusal. Marks of extensions and service codes
+  /// have their own meaning.
   @Test func `no character of Unicode makes another number`() {
     let germany = NumberPlan(country: "DE")
     for value in UInt32(0)...0x1_FFFF {
