@@ -49,7 +49,7 @@ import Testing
     #expect(out == [0, 1, 2, 3, 4])
   }
 
-  @Test func `elements are let go when they are taken`() throws {
+  @Test func `elements are released when they are dequeued`() throws {
     final class Token: Sendable {}
     let box = try Mailbox<Token>(capacity: 4)
     weak var seen: Token?
@@ -106,14 +106,14 @@ import Testing
     #expect(batch == [1, 2, 3, 4, 5])
   }
 
-  @Test func `a deferred post wakes a reader that sleeps without a time-out, not one that takes deferred posts`() throws {
+  @Test func `a deferred post wakes a reader that sleeps without a time-out, not one that accepts deferred posts`() throws {
     let box = try Mailbox<Int>(capacity: 8)
     box.post(1, .deferred)
     #expect(box.event.wait(milliseconds: 0))
     var batch: [Int] = []
     box.wait(into: &batch, timeout: .zero, includesDeferred: true)
     #expect(batch == [1])
-    // As within a doze: its end finds what was posted meanwhile.
+    // As within a doze: when it ends, the reader finds what was posted meanwhile.
     let before = MonotonicClock.now()
     let poster = try NamedThread.start(name: "poster") { box.post(2, .deferred) }
     poster.join()

@@ -9,7 +9,7 @@ import Testing
 @Suite struct NetworkWatchTests {
   private func ms(_ count: Int64) -> Instant { Instant(nanoseconds: 1_000_000_000_000 + count * 1_000_000) }
 
-  @Test func `the first change is looked at at once, the next ones once a second, and without any there is a look a minute`() {
+  @Test func `the first change is inspected at once, the next ones once a second, and without a change once a minute`() {
     var schedule = LookSchedule()
     #expect(schedule.isDue(at: ms(0)))
     let isFirst = schedule.looked(at: ms(0))
@@ -31,7 +31,7 @@ import Testing
     #expect(schedule.isDue(at: ms(66_000)), "what changed last is seen")
   }
 
-  @Test func `who asks to be called again is, and once`() {
+  @Test func `a caller that asks to be called again is called once`() {
     var schedule = LookSchedule()
     _ = schedule.looked(at: ms(0))
     schedule.again = ms(10_000)
@@ -45,14 +45,14 @@ import Testing
     #expect(!schedule.isDue(at: ms(70_500)), "nobody makes it look more than once a second")
   }
 
-  @Test func `a state that flaps is told four times at once, then every ten seconds as it is by then`() {
+  @Test func `a state that flaps is reported four times at once, then every ten seconds as it is by then`() {
     var news = StateNews(said: 0)
     let nothing = news.line(of: 0, at: ms(0))
     #expect(nothing == nil && news.due == nil)
     var lines = 0
     for step in 1...600 where news.line(of: step % 2, at: ms(Int64(step) * 100)) != nil { lines += 1 }
     #expect((4...10).contains(lines), "\(lines) in a minute")
-    // as it stays: said once more at most, and by itself only if the last line said otherwise
+    // the state that lasts: at most one more line, on its own only if the last line stated another
     _ = news.line(of: 1, at: ms(60_100))
     if let due = news.due {
       let late = news.line(of: 1, at: due)
@@ -62,7 +62,7 @@ import Testing
     #expect(again == nil && news.due == nil)
   }
 
-  @Test func `what the machine has is handed on at the start, after a change, and on demand`() throws {
+  @Test func `the machine's addresses are handed on at the start, after a change, and on demand`() throws {
     let (first, second) = (MachineAddresses([.init(.loopback)]), MachineAddresses([.init(IPAddress(192, 0, 2, 7))]))
     let now = Mutex(first)
     let seen = Mutex<[MachineAddresses]>([])
@@ -84,7 +84,7 @@ import Testing
     #expect(seen.withLock { $0.prefix(2) } == [first, second])
   }
 
-  @Test func `a look that fails is tried again`() throws {
+  @Test func `an inspection that fails is retried`() throws {
     let tries = Mutex(0)
     let found = DispatchSemaphore(value: 0)
     let watch = try NetworkWatch { () throws(SystemError) in

@@ -5,7 +5,7 @@ import Testing
 @testable import Platform
 
 @Suite struct SupervisorTests {
-  /// A datagram socket as systemd has one, and what comes there.
+  /// A datagram socket as systemd has one, and what arrives on it.
   private func listening(_ name: String, isAbstract: Bool) throws -> Int32 {
     let fd = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
     var address = sockaddr_un()
@@ -20,7 +20,8 @@ import Testing
     return fd
   }
 
-  @Test(arguments: [false, true]) func `systemd is told on its socket, by path and by abstract name`(isAbstract: Bool) throws {
+  @Test(arguments: [false, true]) func `systemd is notified on its socket, by path and by abstract name`(isAbstract: Bool) throws
+  {
     let name = isAbstract ? "trunkline-\(UUID().uuidString)" : NSTemporaryDirectory() + "notify-\(UUID().uuidString.prefix(8))"
     let fd = try listening(name, isAbstract: isAbstract)
     defer {
