@@ -11,7 +11,7 @@ import Testing
 /// Which connection a request goes over, with a foreign HTTP/2 server.
 @Suite(.enabled(if: Peer.python != nil, "no Python with h2: `Scripts/install test` makes it"), .serialized)
 struct KeptConnectionTests {
-  /// Requests on a loop of their own, and what they said in the log.
+  /// Requests on their own loop, and what they logged.
   private final class Desk {
     let peer: Peer
     let loop: EventLoop
@@ -27,7 +27,7 @@ struct KeptConnectionTests {
       _ = curlIsReady
     }
 
-    /// All at once; the statuses, nil for a failure. Until all have ended.
+    /// Sends all at once and waits until all have ended; returns the statuses, nil for a failure.
     func ask(_ paths: [String], timeout: Duration = .seconds(20), goesAgain: Bool = false) -> [Int?] {
       var answers = [Int?](repeating: nil, count: paths.count)
       var open = paths.count
@@ -84,7 +84,7 @@ struct KeptConnectionTests {
   }
 
   @Test
-  func `a connection that had served breaks without an answer: the request goes once more, over a new one, and the log says so`()
+  func `a connection that had served breaks without an answer: the request is repeated over a new one, and the log says so`()
     throws
   {
     let desk = try Desk()
@@ -97,7 +97,7 @@ struct KeptConnectionTests {
       said.count == 1 && said[0].contains("a connection stalled") && said[0].contains("127.0.0.1:\(desk.peer.port)"),
       "\(said)")
     #expect(!said.joined().contains("device"))
-    // who tries again itself is told
+    // a caller that retries by itself gets the failure
     #expect(desk.ask(["200"]) == [200])
     #expect(desk.ask(["999"]) == [nil])
     #expect(try desk.connections(2) == [3, 3])

@@ -8,9 +8,9 @@ import Testing
 
 @testable import PushSender
 
-/// The keys thread against a server that is not ours, with keys and tokens of PyJWT.
+/// The keys thread against a foreign server, with keys and tokens of PyJWT.
 @Suite(.enabled(if: Peer.python != nil, "no Python: `Scripts/install test` makes it"), .serialized) struct KeyFetcherTests {
-  /// What was given, one after the other.
+  /// The news, in order.
   private final class Inbox: Sendable {
     private let news: AsyncStream<KeyFetcher.News>
     private let continuation: AsyncStream<KeyFetcher.News>.Continuation
@@ -19,7 +19,7 @@ import Testing
       continuation.yield(news)
       return true
     }
-    /// The next that fits.
+    /// The next news that fits.
     func next(where fits: (KeyFetcher.News) -> Bool = { _ in true }) async throws -> KeyFetcher.News {
       for await news in news where fits(news) { return news }
       throw CocoaError(.featureUnsupported)
@@ -51,7 +51,7 @@ import Testing
     #expect(first.failure == nil && first.fetchedAt != nil && first.keys.count == 1)
     #expect(verifies(first, old) && !verifies(first, new))
     _ = try peer.ask("answer k1,k2")
-    // ten seconds after the first fetch began at the earliest
+    // ten seconds after the first fetch began, at the earliest
     fetcher.want()
     let overlap = try await inbox.next()
     #expect(overlap.keys.count == 2 && verifies(overlap, old) && verifies(overlap, new))
@@ -92,7 +92,7 @@ import Testing
     let failed = try await inbox.next()
     #expect(failed.failure?.contains("503") == true && failed.fetchedAt != nil)
     #expect(verifies(failed, try peer.ask("token k1")))
-    // another URL begins anew, without the keys of the one before
+    // another URL starts without the keys of the one before
     fetcher.replace(KeyFetcher.Source(url: "http://127.0.0.1:1/none", algorithm: .ES256))
     let other = try await inbox.next { $0.source.url.hasSuffix("none") }
     #expect(other.failure != nil && other.keys.count == 0 && other.fetchedAt == nil)

@@ -53,7 +53,7 @@ import Testing
       ])
     }
 
-    /// The peer answers what the token's first three digits say.
+    /// The peer chooses its answer by the token's first three digits.
     func wake(_ device: String, _ digits: String, window: Duration = .seconds(45)) {
       let call = Identifier(high: 7, low: 7)
       sender.wake(
@@ -69,7 +69,9 @@ import Testing
     }
   }
 
-  @Test func `SRV-4, TOK-4: pushes are taken, refused and gone as the service says, with a token it can verify`() throws {
+  @Test func `SRV-4, TOK-4: pushes are accepted, refused and unregistered as the service answers, with a token it can verify`()
+    throws
+  {
     let bench = try Bench()
     defer { bench.stop() }
     for (index, digits) in ["200", "410", "400", "429", "777"].enumerated() { bench.wake("d\(index)", digits) }
@@ -92,13 +94,13 @@ import Testing
     bench.wake("first", "200")
     _ = bench.reports.wait(1)
     for index in 0..<100 { bench.wake("d\(index)", "200") }
-    // Read as they come: the peer waits while the pipe is full.
+    // Read as they arrive: the peer waits while the pipe is full.
     let connections = try Set((0..<101).map { _ in try bench.peer.request()["connection"] as? Int ?? 0 })
     #expect(bench.reports.wait(101).filter { $0.outcome == .accepted }.count == 101)
     #expect(connections == [1])
   }
 
-  @Test func `503 and a connection that is closed are tried once more on a new connection with the same apns-id`() throws {
+  @Test func `503 and a closed connection are retried once on a new connection with the same apns-id`() throws {
     let bench = try Bench()
     defer { bench.stop() }
     bench.wake("d1", "503")
@@ -117,7 +119,7 @@ import Testing
     defer { bench.stop() }
     bench.wake("first", "200")
     _ = bench.reports.wait(1)
-    // All four are on their way before one fails.
+    // All four are under way before one fails.
     for index in 0..<4 { bench.wake("d\(index)", "666") }
     #expect(bench.reports.wait(5).filter { $0.attempts == 2 }.count == 4)
     let connections = try Set((0..<9).map { _ in try bench.peer.request()["connection"] as? Int ?? 0 })
@@ -147,7 +149,7 @@ import Testing
     return json?["kid"]
   }
 
-  @Test func `a certificate that nobody vouches for is not talked to`() throws {
+  @Test func `a service whose certificate no trusted authority signed gets no push`() throws {
     let bench = try Bench(authorities: false)
     defer { bench.stop() }
     bench.wake("d1", "200")
