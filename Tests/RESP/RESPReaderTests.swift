@@ -49,7 +49,7 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     for text in ["*2147483647\r\n", "*1000000000\r\n", "*99999999999999999999\r\n", "*3\r\n*1000000\r\n"] {
       #expect(read(bytes(text), step: 3).1 != nil, "\(text)")
     }
-    // the content is waited for, and only so much of it is kept
+    // the reader waits for the content, and keeps no more of it than the limit
     let small = RESPReader.Bounds(depth: 6, elements: 100, bytes: 1_000)
     #expect(read(bytes("$1000000000\r\nabc"), step: 4, small).1 == nil)
     #expect(read(bytes("$1000000000\r\n") + [UInt8](repeating: 97, count: 1_100), step: 64, small).1 == .tooLong(limit: 1_000))
