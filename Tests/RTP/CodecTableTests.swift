@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTP
 
-/// Mistakes in the rows are told before anything is negotiated with them.
+/// Mistakes in the rows are reported before anything is negotiated with them.
 @Suite struct CodecTableTests {
   private func rows(with row: CodecRow) -> [CodecRow] { CodecTable.rows.map { $0.encoding == row.encoding ? row : $0 } }
 
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test func `a codec without a row is none of ours`() {
+  @Test func `a codec without a row is not supported`() {
     #expect(CodecTable.encoding(named: "EVS", clockRateHz: 16_000, channels: 1) == nil)
     #expect(CodecTable.encoding(named: "L16", clockRateHz: 44_100, channels: 2) == nil)
     #expect(CodecTable.encoding(named: "opus", clockRateHz: 48_000, channels: 1) == nil)
