@@ -119,7 +119,7 @@ import Testing
     #expect(referral.isOpaque == isOpaque && to.hasPrefix("<\(referral.uri)"))
   }
 
-  @Test func `an INVITE to a URI that somebody else has written names it in Request-URI and To`() throws {
+  @Test func `an INVITE to a URI that another party wrote names it in Request-URI and To`() throws {
     let uri = "sip:sip.trunk.example:5061;x-m=8:orgid:1;transport=tls"
     var wire = Wire()
     var invite = OutboundInvite(
@@ -205,7 +205,7 @@ import Testing
     #expect(wire.receive(notify(tag, 2, "SIP/2.0 200 OK\r\n", "terminated")).map(\.statusCode) == [481])
     let next = try #require(wire.command(.refer(leg, to: "sip:2@x", replaces: nil)).first)
     wire.receive(reply(next, 202))
-    // the call it asks for rings for as long as calls may, whatever is said again and again
+    // the requested call rings for as long as calls may, however often that is repeated
     let first = try next.text(#require(next.field(.cseq)).value).split(separator: " ")[0]
     for number in 3..<30 where wire.receive(notify(tag, number, "SIP/2.0 180 Ringing\r\n", "active")).first?.statusCode == 200 {
       _ = wire.advance(.seconds(10))
@@ -320,7 +320,7 @@ import Testing
       ),
       ("<sip:1@x?Reason=SIP%3Bcause%3D480>;index=1, <sip:2@x>;index=1.2;rc=1", 0, []),
       ("<sip:1@x>;index=1, <sip:2@x;cause=380>;index=1.1;mp=1", 0, []),
-      // Teams: who has redirected says so in its own entry, which is shown and not counted
+      // Teams: the diverting party says so in its own entry, which is shown and not counted
       (
         "<sip:+1@x;user=phone?Reason=SIP%3Bcause%3D302%3Btext%3D%22Moved%22>;index=1, <sip:+2@x?REASON=SIP;cause=302>;index=1.1, <sip:+3@x>;index=1.2",
         0, ["+2", "+1"]
@@ -328,7 +328,7 @@ import Testing
       ("<sip:1@x?Reason=Q.850%3Bcause%3D302>;index=1, <sip:2@x?Reason=SIP%3Bcause%3D3020>;index=1.1", 0, []),
       ("<sip:1@x?Reason=SIP%3Bcause%3D302>;index=1, <sip:2@x;cause=302>;index=1.1;mp=1", 1, ["1"]),
       ("<sip:1@x>;index=1, <sip:2@x;cause=200>;index=1.1, <sip:3@x;cause=>;index=1.2, <sip:4@x;cause>;index=1.3", 0, []),
-      // who diverts is the entry that mp names, or the one before
+      // the diverting party is the entry that mp names, or the one before
       ("<sip:1@x>;index=1, <sip:2@x;cause=302>;index=1.1;mp=1", 1, ["1"]),
       ("<sip:1@x>;index=1, <sip:2@x;CAUSE=408>;index=1.1", 1, ["1"]),
       ("<sip:1@x>;index=1, <sip:2@x>;index=1.1, <sip:3@x>;index=1.2, <sip:4@x;user=phone;cause=486>;index=1.3;mp=1.1", 1, ["2"]),

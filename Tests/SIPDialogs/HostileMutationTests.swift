@@ -5,15 +5,15 @@ import Testing
 @testable import SIPDialogs
 
 /// Real messages of a running call, each broken in a named way: no trap, the call untouched, no table grown, the next OPTIONS
-/// answered. (`sip-dialog` of Scripts/fuzz does the same without names; its seeds stand in Tests/Fuzzing/corpus.)
+/// answered. (`sip-dialog` of Scripts/fuzz does the same without names; its seeds are in Tests/Fuzzing/corpus.)
 @Suite struct HostileMutationTests {
   struct Mutation: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let apply: @Sendable (String) -> [UInt8]
     init(_ name: String, _ apply: @escaping @Sendable (String) -> [UInt8]) { (testDescription, self.apply) = (name, apply) }
-    /// One text for another.
+    /// Replaces one text by another.
     init(_ name: String, _ old: String, _ new: String) { self.init(name) { Array($0.replacing(old, with: new).utf8) } }
-    /// A line before Call-ID.
+    /// Adds a line before Call-ID.
     init(_ name: String, line: String) { self.init(name, "Call-ID:", line + "\r\nCall-ID:") }
   }
 
@@ -85,7 +85,7 @@ import Testing
     for reliable in [false, true] {
       for (number, method) in Self.methods.enumerated() {
         for toTag in [nil, tag] {
-          // a tag that is not the caller's, so that a BYE that is complete nevertheless belongs to no dialog
+          // a tag other than the caller's, so that a BYE that is still complete belongs to no dialog
           let text = request(
             method, branch: "z9hG4bKm\(number)\(toTag == nil)\(reliable)", callID: toTag == nil ? "new\(number)" : "call-1",
             from: "77", toTag: toTag == nil ? nil : tag + "x",

@@ -41,8 +41,8 @@ struct LossyNetwork {
     actions.append((now + .milliseconds(afterMs), order, agent, command))
   }
 
-  /// An UPDATE with an offer from an agent's end of its early dialog, sent again like any request. The agent itself knows nothing
-  /// of it.
+  /// An UPDATE with an offer from an agent's end of its early dialog, retransmitted like any request. The agent itself does not
+  /// know of it.
   mutating func scheduleUpdate(_ agent: Int, afterMs: Int) {
     order += 1
     updates.append((now + .milliseconds(afterMs), order, agent))
@@ -67,7 +67,7 @@ struct LossyNetwork {
     for ms in [0, 500, 1_500, 3_500, 7_500] { transmit(bytes, from: agent, afterMs: ms) }
   }
 
-  /// Runs until nothing is on its way, no timer waits and no action is left, or until the time limit; true if all came to rest.
+  /// Runs until no packet is on its way, no timer waits and no action is left, or until the time limit; true if all came to rest.
   mutating func run(limit: Duration = .seconds(600)) -> Bool {
     let end = now + limit
     while true {
@@ -98,7 +98,7 @@ struct LossyNetwork {
   private mutating func handle(_ agent: Int, _ input: UserAgent.Input) {
     var output = UserAgent.Output()
     agents[agent].handle(input, at: now, into: &output)
-    // a deadline that stays in the past stops or spins the loop that waits for it
+    // a deadline that stays in the past stops the loop that waits for it, or makes it spin
     if case .timer = input, let next = agents[agent].nextDeadline, next <= now { Issue.record("it waits for \(next) at \(now)") }
     for message in output.messages { transmit(message.bytes, from: agent) }
     for event in output.events {
@@ -118,7 +118,7 @@ struct LossyNetwork {
 
   func names(_ agent: Int) -> [String] { log[agent].map { $0.event.name } }
 
-  /// Every table of an agent.
+  /// Whether every table of an agent is empty.
   func isEmpty(_ agent: Int) -> Bool {
     let a = agents[agent]
     let s = a.statistics

@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(arguments: [nil, 100, 180], [false, true])
-  func `an INVITE of ours whose address went before its answer ends, and CANCEL goes from the next one`(
+  func `our INVITE ends if its local address is removed before the answer, and CANCEL goes from the next address`(
     provisional: Int?, isCancelled: Bool
   ) throws {
     var (wire, invite) = try Wire.calling()
@@ -69,7 +69,7 @@ import Testing
     }
     #expect(
       wire.events().map(\.name) == (isCancelled ? ["failed 487", "closed"] : ["addressLost", "failed 408 transport", "closed"]))
-    // answered nevertheless: no party is left without the other
+    // answered nevertheless: the late answer is acknowledged and ended, so that the callee is not left alone
     let late = wire.receive(reply(invite, 200, tag: "late", extra: ["Contact: <sip:c@203.0.113.7>"], sdp: answer), on: moved).map(
       \.method)
     #expect(late == [.ack, .bye] && wire.events().isEmpty)
@@ -85,7 +85,7 @@ import Testing
     let lost = try offered(&wire, leg)
     wire.command(.ping(leg))
     _ = wire.advance(.seconds(5))
-    // the first address is back
+    // the first address is available again
     wire.input(.moveLegs([leg: udp]))
     #expect(wire.events().map(\.name) == ["addressMoved"])
     let reinvite = try offered(&wire, leg)
@@ -119,7 +119,7 @@ import Testing
     #expect(silent.events().map(\.name) == ["refreshFailed 408"])
   }
 
-  @Test func `glare: 491 is waited out, at most 2 s by who does not own the Call-ID`() throws {
+  @Test func `glare: after 491 the side that does not own the Call-ID waits at most 2 s`() throws {
     for seed in 1...20 as ClosedRange<UInt64> {
       var (wire, leg, _, _) = try Wire.confirmed()
       _ = wire.advance(.milliseconds(Int(seed) * 7))
@@ -269,7 +269,7 @@ import Testing
       "a call that ends before its answer leaves no 200 without ACK")
   }
 
-  @Test func `a challenged re-INVITE goes once more with credentials`() throws {
+  @Test func `a challenged re-INVITE is repeated with credentials`() throws {
     var (wire, _) = try Wire.answered(credentials: Credentials(username: "u", password: "p"))
     let reinvite = try offered(&wire, Wire.out)
     let challenge = ["WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\""]

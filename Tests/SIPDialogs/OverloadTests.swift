@@ -4,7 +4,7 @@ import Testing
 
 @testable import SIPDialogs
 
-/// Refusals that keep nothing, and what is served all the same.
+/// Refusals that keep no state, and the requests that are served all the same.
 @Suite struct OverloadTests {
   @Test(arguments: [RefusalReason.cpu, .delay, .memory, .ports, .calls])
   func `under overload an INVITE gets 503 with Retry-After and leaves nothing behind`(reason: RefusalReason) {
@@ -14,7 +14,7 @@ import Testing
       let replies = wire.receive(request("INVITE", branch: "z9hG4bK\(n)", callID: "c\(n)", sdp: offer))
       #expect(replies.map(\.statusCode) == [503])
       #expect(replies.first?.value(.retryAfter) == "30")
-      // the ACK of a stateless refusal finds nothing, and is dropped
+      // the ACK of a stateless refusal finds no transaction, and is dropped
       let tag = replies.first?.toTag
       #expect(wire.receive(request("ACK", branch: "z9hG4bK\(n)", callID: "c\(n)", toTag: tag)).isEmpty)
     }

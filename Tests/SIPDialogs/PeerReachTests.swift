@@ -42,16 +42,16 @@ import Testing
       ("8.8.4.4:40000", "100.64.3.4", "100.64.3.4", true), ("8.8.4.4:40000", "172.20.1.1", "172.20.1.1", true),
       ("8.8.4.4:40000", "169.254.1.1", "169.254.1.1", true), ("8.8.4.4:40000", "192.0.2.1", "192.0.2.1", true),
       ("8.8.4.4:40000", "[fe80::1]", "[fe80::1]", true), ("8.8.4.4:40000", "[fd00::1]", "[2001:db8::1]", true),
-      // its Via was made right on the way, its Contact was not
+      // its Via was corrected on the way, its Contact was not
       ("8.8.4.4:40000", "8.8.4.4:40000", "192.168.1.20:5060", true),
       // a NAT inside a private network shows in Via alone
       ("10.9.0.1:40000", "192.168.77.2:5060", "192.168.77.2:5060", true),
       // a host name, our own address, our own port
       ("8.8.4.4:40000", "pbx.example", "pbx.example", true), ("8.8.4.4:40000", "198.51.100.9", "198.51.100.9:5060", true),
-      // a proxy on this machine, which knows the way
+      // a proxy on this machine, which knows the path
       ("127.0.0.1:5070", "127.0.0.1:5070", "192.168.1.20:5060", true),
       ("127.0.0.1:5070", "127.0.0.1:5070", "8.8.4.4:5060", false),
-      // what can be routed is the peer's to choose
+      // the peer may choose any address that can be routed to
       ("8.8.4.4:5060", "8.8.4.4", "9.9.9.9:5070", false), ("8.8.4.4:40000", "8.8.4.4:5070", "8.8.4.4:5070", false),
       ("10.9.0.1:5060", "10.9.0.1", "10.9.0.7:5070", false), ("10.9.0.1:5060", "10.9.0.1", "8.8.4.4:5070", false),
       ("10.9.0.1:40000", "8.8.4.4", "8.8.4.4:5070", false), ("203.0.113.7:5060", "203.0.113.7", "203.0.113.8:5070", false),
@@ -194,7 +194,7 @@ import Testing
     #expect(wire.events().map(\.name) == ["closed"] && wire.output.unanswered.map(\.failure) == [failure])
   }
 
-  @Test func `a request that had any answer is told by its own event alone`() throws {
+  @Test func `a request that had any answer is reported by its own event alone`() throws {
     var (wire, leg, _, _) = try Wire.confirmed()
     let ping = try #require(wire.command(.ping(leg)).first)
     wire.receive(reply(ping, 100))

@@ -150,7 +150,7 @@ import Testing
     let next = try #require(wire.receive(progress(180, tag: "one", rseq: 11)).first)
     #expect(try next.cseq?.number == number + 2)
     #expect(wire.events().map(\.name) == ["progress 183", "progress 180", "progress 180"])
-    // the winner's dialog goes on with its own numbers; its description came with the 183
+    // the winner's dialog continues with its own numbers; its description came with the 183
     let ack = try #require(wire.receive(reply(invite, 200, tag: "one", extra: ["Contact: <sip:one@203.0.113.7>"])).first)
     #expect(ack.method == .ack)
     guard case .answered(_, let sdp) = try #require(wire.events().first) else { throw Missing() }

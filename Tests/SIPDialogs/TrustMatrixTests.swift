@@ -4,11 +4,11 @@ import Testing
 
 @testable import SIPDialogs
 
-/// Who is believed, and who gets our password: each header and each challenge from each kind of sender.
+/// Which senders are trusted, and which get our password: each header and each challenge from each kind of sender.
 @Suite struct TrustMatrixTests {
   // MARK: headers with an identity
 
-  /// A header and whether it is believed of a trunk with `trust_identity`.
+  /// A header, and whether it is trusted from a trunk with `trust_identity`.
   static let claims: [(header: String, isKnown: Bool)] = [
     ("P-Asserted-Identity: \"Boss\" <sip:+1666@x>", true), ("P-Asserted-Identity: <tel:+1666>", true),
     ("p-asserted-identity : <sip:+1666@x>,\r\n <tel:+1666>", true), ("P-Preferred-Identity: <sip:+1666@x>", false),
@@ -49,13 +49,13 @@ import Testing
 
   // MARK: challenges
 
-  /// What we send that may be challenged.
+  /// Our requests that may be challenged.
   enum Ours: String, CaseIterable, Sendable { case invite, register, options, bye, info, reinvite, update, refer }
-  /// Where the challenge comes from.
+  /// The sender of the challenge.
   enum From: String, CaseIterable, Sendable {
     /// The address that was asked, as the trunk that was asked.
     case asked
-    /// The same host, which is the same peer: from another port, over another transport, where it is known by another trunk's name.
+    /// The same host, which is the same peer: from another port, over another transport, under another trunk's name.
     case otherPort, otherTransport, otherName
     /// Another server of the same trunk, and another trunk.
     case otherServer, otherTrunk
@@ -95,14 +95,14 @@ import Testing
         break  // a second one is another matter: once
       }
     }
-    // nor later: what is sent again is what was sent before
+    // nor later: a retransmission equals the request sent before
     let later = wire.advance(.seconds(3)).map(\.message)
     if !sender.isAsked {
       #expect(later.allSatisfy { $0.field(.authorization) == nil && $0.field(.proxyAuthorization) == nil })
     }
   }
 
-  /// A request of ours that waits for its response, of a trunk with a password.
+  /// Our request that waits for its response, on a trunk with a password.
   private func sent(_ what: Ours) throws -> (Wire, Message) {
     let credentials = Credentials(username: "u", password: "secret")
     let peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp, credentials: credentials)
@@ -154,7 +154,7 @@ import Testing
   static let own = OwnAddresses(
     addresses: [gatewayAddress.ip, IPAddress(198, 51, 100, 10), IPAddress(192, 168, 7, 1)], ports: [5_060, 5_061, 8_080, 9_090])
 
-  /// An incoming call whose caller names an address for our requests: where our BYE goes.
+  /// An incoming call whose caller names an address for our requests; returns where our BYE goes.
   private func bye(toward header: String, from peer: SocketAddress) throws -> SocketAddress? {
     var wire = Wire(own: Self.own)
     wire.flow = Flow(transport: .udp, local: gatewayAddress, remote: peer)
