@@ -7,7 +7,7 @@ import Testing
 
 @testable import SIPTransport
 
-/// A root and certificates of it, made by `openssl` in a folder that goes with the test.
+/// A root and certificates that it signed, made by `openssl` in a folder that is removed with the test.
 final class Certificates {
   let folder: String
   struct Failed: Error { var text: String }
@@ -31,7 +31,7 @@ final class Certificates {
     if let names, names.utf8.count < 65_536 {
       arguments += ["-addext", "subjectAltName=" + names]
     } else if let names {
-      // more than one argument of a process may hold
+      // the names may be longer than one argument of a process
       let rows = names.split(separator: ",").enumerated().map { index, name in
         name.replacing(":", with: ".\(index)=", maxReplacements: 1) + "\n"
       }
@@ -68,7 +68,7 @@ extension Rig {
     return messages(0)
   }
 
-  /// Waits for a message of this peer, at most 5 s after what came last, whatever else comes.
+  /// Waits for a message of this peer, at most 5 s after the last event, whatever else arrives.
   func message(of peer: SocketAddress?) -> (text: String, flow: Flow, trunk: String)? {
     var seen = -1
     while wait(seen + 1).count > seen {
@@ -145,7 +145,7 @@ extension Rig {
     }
   }
 
-  /// The certificate's names, what the trunk expects, whether that is enough.
+  /// The certificate's names, what the trunk expects, and whether that suffices.
   private static let expectations: [(names: String?, expected: [String], isGood: Bool)] = [
     ("DNS:*.example", ["*.example"], true), ("DNS:*.example", ["carrier.example"], false),
     ("DNS:sip1.example", ["*.example"], true), ("DNS:sip1.example", ["sip1.example"], true),
@@ -180,7 +180,7 @@ extension Rig {
     }
   }
 
-  /// What the certificate of a file is refused with.
+  /// Why the certificate of a file is refused; nil if it is accepted.
   private func refusal(_ files: TLSFiles, for host: String, expecting: [ExpectedName] = []) throws -> String? {
     let file = try #require(BIO_new_file(files.certificate ?? "", "r"))
     defer { BIO_free(file) }
@@ -379,7 +379,7 @@ extension Rig {
     #expect(try isShown("renewed.example", to: "second.example"))
     #expect(try isShown("*.wild.example", to: "a.wild.example"))
     #expect(try isShown("usual.example", to: "third.example"))
-    // gone from the settings
+    // removed from the settings
     try serve([second])
     #expect(try isShown("usual.example", to: "a.wild.example"))
   }
@@ -406,7 +406,7 @@ extension Rig {
     }
   }
 
-  @Test func `a certificate that nobody can ask for is no further one`() throws {
+  @Test func `a certificate that no client can ask for is not added`() throws {
     let certificates = try Certificates()
     let usual = try certificates.make("usual", "DNS:usual.example")
     let many = (0..<1_001).map { "DNS:h\($0).example" }.joined(separator: ",")
@@ -420,8 +420,7 @@ extension Rig {
     }
   }
 
-  @Test func `what is no TLS is closed, at whatever byte it breaks, and what is too short to tell when its time is over`() throws
-  {
+  @Test func `a connection without TLS is closed at whatever byte it breaks, one with too few bytes at its deadline`() throws {
     let certificates = try Certificates()
     let own = try certificates.make("server", "DNS:carrier.example")
     let rig = try Rig(tls: [SocketAddress(.loopback, 0)])
