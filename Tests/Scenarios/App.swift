@@ -6,18 +6,18 @@ import JSONWebToken
 import PushPolicy
 import Testing
 
-/// What the world wants of a device.
+/// What the world requires of a device.
 protocol Device: AnyObject {
   var device: String { get }
   var media: MediaPlan { get }
   func pushArrived(_ push: CallPush)
   func receive(_ bytes: [UInt8], on id: ConnectionID)
   func closed(_ id: ConnectionID, _ code: CloseCode)
-  /// ICE and DTLS are up at the device's end.
+  /// Called when ICE and DTLS are up at the device's end.
   func mediaIsUp(_ call: CallID, gen: Int)
 }
 
-/// A device that speaks frames as docs/reference/protocol.md says. Its habits are flags; everything else the test does itself.
+/// A device that speaks frames as docs/reference/protocol.md says. Its habits are flags; the test does everything else itself.
 final class App: Device {
   unowned let world: World
   let device: String
@@ -35,19 +35,19 @@ final class App: Device {
   // habits
   var rings = true
   var prepares = true
-  /// Tap this long after the offer; nil: never.
+  /// Answers this long after the offer; nil: never.
   var answersAfter: Duration?
   var saysReady = true
   var caps = ["media.active"]
-  /// From the network's "up" to `media.ready`.
+  /// Time from the network's "up" to `media.ready`.
   var readyAfter = Duration.zero
   var accounts: [String]?
   var media = MediaPlan()
-  /// How long a killed app takes from its push to its `hello`.
+  /// Time that a killed app needs from its push to its `hello`.
   var launchTime = Duration.milliseconds(300)
-  /// Of the newest push; the next fresh `hello` uses it.
+  /// The wake token of the newest push; the next fresh `hello` uses it.
   private var wake: String?
-  /// Follows the offer at once, instead of the habits.
+  /// Called at once with each offer, instead of the habits.
   var onOffer: ((CallID) -> Void)?
 
   // what it knows
@@ -57,9 +57,9 @@ final class App: Device {
   var closeCodes: [CloseCode] = []
   var offered: [CallID] = []
   var offers: [CallOffer] = []
-  /// How each call ended for this device: messages, and its own doing.
+  /// How each call ended for this device: messages, and its own actions.
   var terminals: [CallID: [String]] = [:]
-  /// What `call.ended` said.
+  /// The contents of `call.ended`.
   private(set) var overs: [CallID: CallOver] = [:]
   var won: Set<CallID> = []
   private var answering: [Identifier: CallID] = [:]
@@ -69,7 +69,7 @@ final class App: Device {
 
   // MARK: connection
 
-  /// A further socket of a device, for one call.
+  /// Opens a further socket of a device, for one call.
   func connect(waking token: String) {
     wake = token
     connect()
@@ -98,7 +98,7 @@ final class App: Device {
     send(.devicePut(DevicePut(push: .init(kind: .apnsVoIP, token: token, env: "production", topic: "com.example.app.voip"))))
   }
 
-  /// The process is gone, and with it all it knew of its session.
+  /// The process ends, and with it all that it knew of its session.
   func kill() {
     drop()
     sid = nil
@@ -125,7 +125,7 @@ final class App: Device {
     world.connections[id] = nil
     if connection == id { isOpen = false }
     world.tell(.closed(id, code))
-    // a session that cannot go on: a fresh hello
+    // a session that cannot be resumed: a fresh hello
     if code == .authFailed || code == .sequenceGap { connect() }
   }
 
@@ -136,7 +136,7 @@ final class App: Device {
     return Identifier(high: UInt64(device.utf8.reduce(7) { $0 &* 31 &+ Int($1) }), low: nextRequest)
   }
 
-  /// On its way for `appDelay`; numbered and given an id as its type asks.
+  /// Sends a message, which arrives after `appDelay`; numbers it and gives it an id as its type requires.
   @discardableResult
   func send(_ message: ClientMessage, call: CallID? = nil) -> Identifier? {
     let id = message.type.isRequest ? request() : nil
@@ -156,7 +156,7 @@ final class App: Device {
     return id
   }
 
-  /// Lost if the socket is not there, or not there any more when it arrives.
+  /// Lost if the socket is not open, or no longer open when the frame arrives.
   private func transmit(_ frame: ClientFrame) {
     guard isOpen, let connection else { return }
     world.after(world.appDelay) { [world, self] in
@@ -245,7 +245,7 @@ final class App: Device {
     if let answersAfter { world.after(answersAfter) { [self] in tap(call) } }
   }
 
-  /// ICE and DTLS are up at the device's end. It never makes media anew: the media threads' generation counts its reloads too.
+  /// ICE and DTLS are up at the device's end. It never recreates media: the media threads' generation counts its reloads too.
   func mediaIsUp(_ call: CallID, gen: Int) {
     guard saysReady else { return }
     world.after(readyAfter) { [self] in send(.mediaReady(MediaReady(gen: 1)), call: call) }
@@ -260,7 +260,7 @@ final class App: Device {
     }
   }
 
-  /// What it heard of one call.
+  /// The messages of one call that it received.
   func received(_ call: CallID) -> [String] { received.filter { $0.call == call }.map(\.text) }
   var errors: [ErrorCode] { answers.values.compactMap { if case .err(let failure) = $0 { failure.code } else { nil } } }
 }

@@ -2,7 +2,7 @@ import Bytes
 import SIP
 import SIPDialogs
 
-/// The trunk's far end: a user agent of its own, driven by the test.
+/// The trunk's far end: a separate user agent, driven by the test.
 final class Carrier {
   unowned let world: World
   var agent: UserAgent = {
@@ -16,7 +16,7 @@ final class Carrier {
   var answers: [(after: Duration, code: Int)] = [(.milliseconds(20), 180), (.milliseconds(500), 200)]
   /// Messages of the carrier that get lost on the way.
   var loses: ([UInt8]) -> Bool = { _ in false }
-  /// What its own offers say.
+  /// The direction in its own offers.
   var direction = "sendrecv"
   /// The descriptions of its 200 and of its own re-INVITEs, if not the usual one.
   var answerSDP: String?
@@ -34,7 +34,7 @@ final class Carrier {
     ].joined(separator: "\r\n") + "\r\n"
   }
 
-  /// Calls the gateway; the leg to hang up, cancel or re-invite.
+  /// Calls the gateway; returns the leg to hang up, cancel or re-invite.
   @discardableResult
   func call(
     _ number: String = World.number, sdp: String = sdp(), isPrivate: Bool = false, headers: [(name: String, value: String)] = [],
@@ -55,9 +55,9 @@ final class Carrier {
   }
 
   func hangUp(_ leg: LegID) { handle(.command(.bye(leg, nil))) }
-  /// A caller whose final response was lost on its way hangs up at some time.
+  /// Callers whose final response was lost on its way hang up at some time.
   func giveUpUnanswered() { for leg in (1..<nextLeg).map({ LegID.outbound($0) }) where final(leg) == nil { cancel(leg) } }
-  /// What a caller does who hangs up: before the final response that is CANCEL.
+  /// Ends a call as a caller does that hangs up: before the final response by CANCEL.
   func giveUp(_ leg: LegID) { final(leg) == nil ? cancel(leg) : hangUp(leg) }
   func cancel(_ leg: LegID) { handle(.command(.cancel(leg, nil))) }
 
@@ -80,7 +80,7 @@ final class Carrier {
     react(output.events)
   }
 
-  /// To the gateway, past every loss.
+  /// Delivers to the gateway, without any loss.
   func deliver(_ bytes: [UInt8]) {
     world.after(world.sipDelay) { [world, isEdge] in
       Invariants.look(at: bytes, fromGateway: false, world)

@@ -37,7 +37,7 @@ import Testing
   @Test func `killed, push never reported; delivery later stops`() throws {
     let world = World()
     let handset = killed(world)
-    // unreadable payloads, then calls that are over before the app runs
+    // unreadable payloads, then calls that end before the app runs
     for _ in 0..<4 {
       handset.unreadablePushArrived()
       world.run(.seconds(2))
@@ -64,7 +64,7 @@ import Testing
     world.run(.seconds(5))
     world.carrier.cancel(leg)
     world.run(.seconds(5))
-    // its session began behind the call, and says nothing of it
+    // its session began after the call, and does not contain it
     if app == .open { handset.open() }
     world.run(.milliseconds(app == .open ? 10_010 : 10_305))
     let call = try #require(handset.shown.first, "the system wants to see every push")
@@ -79,7 +79,7 @@ import Testing
     let handset = killed(world)
     handset.open()
     world.run(.seconds(1))
-    // the token moves, and what says so is repeated
+    // the push token changes, and is registered twice
     for digit in ["0a", "0b", "0b"] {
       handset.pushToken(
         .init(kind: .apnsVoIP, token: String(repeating: digit, count: 32), env: "production", topic: "org.example.voip"))
@@ -221,7 +221,7 @@ import Testing
     let world = World()
     let token = DevicePut.Push(
       kind: .apnsVoIP, token: String(repeating: "0c", count: 32), env: "production", topic: "org.example.voip")
-    // the app that was here before had the same push token, under another device id
+    // the app that was installed before had the same push token, under another device id
     let old = world.app("old")
     old.send(.devicePut(DevicePut(push: token)))
     world.run(.seconds(1))
@@ -249,12 +249,12 @@ import Testing
     handset.logOut()
     world.run(.seconds(1))
     #expect(handset.state == .loggedOut && push() == 0, "nobody is logged in there")
-    // one that was under way
+    // a push that was under way
     if let content { handset.pushArrived(content) }
     world.run(.milliseconds(100))
     #expect(handset.shown == [] && handset.violations == [] && handset.callers.last?.n == nil)
     #expect(handset.callers.last?.h == "Unknown")
-    // 410: the app is gone from a telephone
+    // 410: the app was removed from a telephone
     let gone = world.app("gone")
     gone.register()
     world.run(.seconds(1))
@@ -289,7 +289,7 @@ import Testing
     world.carrier.hangUp(try #require(world.carrier.inboundLeg))
     world.run(.seconds(1))
     #expect(handset.system.calls[outgoing]?.ended == .remoteEnded && handset.shown == [])
-    // busy there: it was not cancelled here
+    // busy at the called party: the call was not cancelled here
     world.carrier.answers = [(.milliseconds(500), 486)]
     let busy = Identifier(high: 4, low: 3)
     handset.dial(busy, "+15557654321")

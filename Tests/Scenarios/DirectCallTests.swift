@@ -5,12 +5,12 @@ import MediaSession
 import Testing
 import Trunking
 
-/// Calls between users through the whole control plane: no carrier is there, both ends are apps.
+/// Calls between users through the whole control plane: without a carrier, both ends are apps.
 @Suite struct DirectCallTests {
   private static let bobsNumber = "+15551230009"
   private static let call = CallID(high: 1, low: 1)
 
-  /// Alice and Bob, and Carol where it says so.
+  /// Alice, Bob and Carol, with the changes of `configure`.
   private func world(
     seed: UInt64 = 1, _ configure: @escaping (inout Routing) -> Void = { _ in }
   ) -> World {
@@ -36,7 +36,8 @@ import Trunking
   }
 
   @Test(arguments: [(Handle.Kind.phone, bobsNumber), (.phone, "001 555 123-0009"), (.generic, "bob")])
-  func `the user's devices ring, one answers, both are connected; no carrier hears of it`(kind: Handle.Kind, to: String) throws {
+  func `the user's devices ring, one answers, both are connected; no carrier gets a request`(kind: Handle.Kind, to: String) throws
+  {
     let world = world()
     let alice = world.app("phone")
     let phone = bobs(world) { $0.answersAfter = .milliseconds(300) }
@@ -62,7 +63,7 @@ import Trunking
     #expect(its?.direction == .incoming && its?.user == "bob" && its?.peer == .init(call: Self.call, user: "alice"))
     #expect(its?.device == "bobPhone" && mine?.device == "phone" && mine?.sipCallId == its?.sipCallId)
     #expect(mine?.to == Self.bobsNumber && its?.from == World.number && mine?.trunk == "direct")
-    // the callee's media was there before the caller was told
+    // the callee's media was up before the caller was notified
     #expect(try #require(its?.times["gateOpen"]) <= #require(mine?.times["connected"]))
   }
 
@@ -98,7 +99,7 @@ import Trunking
   @Test(arguments: [
     (CallReject(), "call.ended declined"), (CallReject(reason: .busy), "call.ended busy"),
   ])
-  func `what the called user says, the caller is told`(reject: CallReject, received: String) throws {
+  func `the called user's refusal is reported to the caller`(reject: CallReject, received: String) throws {
     let world = world()
     let alice = world.app("phone")
     let phone = bobs(world)
@@ -110,7 +111,7 @@ import Trunking
     Invariants.check(world)
   }
 
-  @Test func `nobody is there, or nobody answers: unanswered, at once or after the ring time`() {
+  @Test func `no device is reachable, or none answers: unanswered, at once or after the ring time`() {
     let world = world()
     let alice = world.app("phone")
     alice.start(Self.call, to: Self.bobsNumber)
@@ -151,7 +152,7 @@ import Trunking
     Invariants.check(world)
   }
 
-  @Test func `either holds: the other is told, and of the end of it`() throws {
+  @Test func `either holds: the other is notified, and of the end of the hold`() throws {
     let world = world()
     let alice = world.app("phone")
     let phone = bobs(world) { $0.answersAfter = .milliseconds(100) }
@@ -197,7 +198,7 @@ import Trunking
     #expect(world.sentINVITEs.count == 1 && phone.offered.isEmpty && alice.errors == [.notFound])
   }
 
-  @Test func `prefixes that a user may dial say nothing of other users; the number of calls does`() {
+  @Test func `prefixes that a user may dial do not limit calls to other users; the number of calls does`() {
     let world = world { $0.users[0].allowance = UserAllowance(prefixes: ["+49"], calls: 1) }
     let alice = world.app("phone")
     _ = bobs(world)
@@ -216,7 +217,7 @@ import Trunking
     #expect(alice.received(Self.call).last == "call.connected")
   }
 
-  @Test func `two users who call each other at the same moment have two calls, and may take either`() throws {
+  @Test func `two users who call each other at the same moment have two calls, and may answer either`() throws {
     let world = world()
     let alice = world.app("phone")
     let phone = bobs(world)
@@ -239,7 +240,7 @@ import Trunking
 
   // MARK: diversions
 
-  @Test func `nobody takes it: the carrier does, at the called user's word; audio of both is joined`() throws {
+  @Test func `no device answers: the carrier does, by the called user's rule; audio of both is joined`() throws {
     let world = world {
       $0.users[1].diversions.rules[.noAnswer] = .init(
         .number("+15557654321", showsCaller: false), after: .seconds(5))

@@ -4,8 +4,8 @@ import CallFlow
 import MediaSession
 import Testing
 
-/// The interleavings of a call that has somewhere else to go: another user, a number, a recording, a code; and of one whose user
-/// or caller is told late by a webhook. The invariants are those of every play.
+/// The interleavings of a call that has a diversion: to another user, a number, a recording, a code; and of a call whose user or
+/// caller name comes late from a webhook. The invariants are those of every play.
 @Suite struct DivertedInterleavingTests {
   private static let triggers: [DiversionTrigger] = [.unreached, .noAnswer, .busy, .declined, .mediaFailed]
   private static func all(_ target: Diversions.Target) -> [DiversionTrigger: Diversions.Rule] {

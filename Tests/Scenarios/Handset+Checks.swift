@@ -7,7 +7,7 @@ import Testing
 @testable import AppleStandIn
 @testable import TrunklineClient
 
-/// What holds whatever comes in which order: the INV row of the requirements, at the telephone's end.
+/// What is true in any order of events: the INV row of the requirements, at the telephone's end.
 extension Handset {
   // MARK: at once
 
@@ -20,7 +20,7 @@ extension Handset {
     }
   }
 
-  /// R8, R9: only what is due without `didActivate` starts without it.
+  /// R8, R9: audio starts without `didActivate` only when that is due.
   func lookAtStart() {
     let isLate = heardAt.map { world.now - $0 >= .seconds(1) } ?? false
     if !system.isAudioActive, !isLate { violations.append("INV: audio starts before didActivate") }
@@ -59,7 +59,7 @@ extension Handset {
             + "held \(known.held) muted \(known.muted)")
       }
     }
-    // a push's session may not end what a killed process left
+    // the session of a push may not end what a killed process left
     guard hasToken else { return found }
     for known in summaries where known.state == .connected && known.devices.contains(where: { $0.device == device }) {
       if system.calls[known.call]?.phase != .active { found.append("\(known.call) is connected and not on the screen") }
@@ -67,7 +67,7 @@ extension Handset {
     return found
   }
 
-  /// At most one call has audio, and one that talks has it.
+  /// At most one call has audio, and a call that talks has it.
   func audioFaults() -> [String] {
     let talking = system.calls.filter { $0.value.phase == .active && !$0.value.isHeld }.map(\.key)
     var found: [String] = []
@@ -78,7 +78,8 @@ extension Handset {
 
   // MARK: its trace
 
-  /// What `trunkline-lab check-trace` would say of the SDK's own trace; `expected`: what this person does that no screen offers.
+  /// What `trunkline-lab check-trace` would report of the SDK's own trace; `expected`: what this person does that no screen
+  /// offers.
   func contradictions(_ expected: Set<SystemMachine.Rule>) -> [String] {
     guard !traces.isEmpty else { return [] }
     let text = traces.flatMap(\.text).map { $0 + "\n" }.joined()
@@ -89,14 +90,14 @@ extension Handset {
 
   // MARK: after the last call
 
-  /// Nothing that a run may leave behind, by name.
+  /// What a run left behind although it must not, by name.
   func leftovers() -> [String] {
     var found = violations
     if !shown.isEmpty { found.append("calls are left on the screen: \(shown)") }
     for (call, reasons) in ends where reasons.count > max(1, reports[call] ?? 0) {
       found.append("the end of \(call) was reported \(reasons)")
     }
-    // the system wants to see one for each push, and a new process knows of none
+    // the system requires a report for each push, and a new process knows of none
     for (call, count) in accepted where count > Int(launches) + (pushed[call] ?? 0) {
       found.append("\(count) reports of \(call) were accepted")
     }

@@ -10,7 +10,7 @@ import Testing
 @testable import AppleStandIn
 @testable import TrunklineClient
 
-/// A telephone: the SDK's machine in an app's process that the system's machine starts, calls and kills; before the real gateway.
+/// A telephone: the SDK's machine in an app's process that the system's machine starts, calls and kills, with the real gateway.
 final class Handset: Device {
   unowned let world: World
   let device: String
@@ -18,22 +18,22 @@ final class Handset: Device {
   var system: SystemMachine
   /// Nil: the process does not run.
   var phone: PhoneMachine?
-  /// From the system's order to a process that runs.
+  /// Time from the system's request to a process that runs.
   var launchTime = Duration.milliseconds(300)
   /// From the first unlock on the app can read its token.
   var hasToken = true
-  /// The app's own backend, asked for a token.
+  /// Time that the app's own backend needs for a token.
   var tokenTime = Duration.milliseconds(150)
-  /// In place of `hasToken` and `tokenTime`.
+  /// Replaces `hasToken` and `tokenTime`.
   var backend: TokenBackend?
-  /// What the app was told of its tokens last: there is none, or it does not help.
+  /// The last notification of the app about its tokens: there is none, or it does not help.
   var hasTokenFault = false
   var traffic: Traffic?
   var isMediaUp = true
   /// The audio device refuses its configuration.
   var isAudioBroken = false
   var accounts: [String]?
-  /// While it is down nothing of the gateway reaches the phone, and no socket opens; what comes later is kept until then.
+  /// While it is down nothing from the gateway reaches the phone, and no socket opens; later messages are kept until it is up.
   var isLinkUp = true {
     didSet {
       guard isLinkUp else { return }
@@ -42,11 +42,11 @@ final class Handset: Device {
       for work in late { work() }
     }
   }
-  /// One of the source documents' own wrong snippets, in place of what the SDK does.
+  /// One of the source documents' own wrong snippets, instead of what the SDK does.
   var snippet: Snippet?
   enum Snippet { case reportInTask, fulfilAtOnce, setActive }
 
-  /// As the SDK's shared store keeps it, one a process; empty unless `records`.
+  /// The traces as the SDK keeps them, one for each process; empty unless `records`.
   var traces: [PhoneTrace] = []
   var records = false
 
@@ -58,7 +58,7 @@ final class Handset: Device {
   /// Nil: an unreadable payload.
   var pushes: [SystemMachine.PushID: CallPush?] = [:]
   var transactions: [SystemMachine.TransactionID: SystemRequest] = [:]
-  /// Orders to the system's machine and the phone's, one after the other.
+  /// Requests to the system's machine and the phone's, one after the other.
   var waiting: [() -> Void] = []
   var isRunning = false
   /// When each machine's timer is set for.
@@ -69,21 +69,21 @@ final class Handset: Device {
   var violations: [String] = []
   var isAudioRunning = false
   var audio: [AudioRequest] = []
-  /// The system's words about actions and audio, the phone's, and the orders to the audio device, in order.
+  /// The system's events about actions and audio, the phone's, and the requests to the audio device, in order.
   var steps: [String] = []
-  /// Offers of media made anew.
+  /// The number of offers that restart media.
   var restarts = 0
   var listening: CallID?
   var mixing: [CallID] = []
   var state = PhoneState.idle
   var infos: [CallID: CallInfo] = [:]
-  /// What the screen was told of calls that this side made, and of the app's own screen.
+  /// What the screen was notified of: calls that this side made, and the app's own screen.
   var outgoing: [String] = []
   var presented: [CallID] = []
   var updates: [CallID: [Handle]] = [:]
   var completed: [(action: SystemActionID, isDone: Bool)] = []
   var ends: [CallID: [CallEndedReason]] = [:]
-  /// Reports of the app, and those that the system took. A push after the end is reported again, and ended again.
+  /// Reports of the app, and those that the system accepted. A push after the end is reported again, and ended again.
   var reports: [CallID: Int] = [:]
   var accepted: [CallID: Int] = [:]
   /// The callers that the reports named.
@@ -120,7 +120,7 @@ final class Handset: Device {
     give(system: .push(id))
   }
   var isActivationDue: Bool { system.activatesAt != nil }
-  /// The system activates audio now, if it is about to.
+  /// Activates audio now, if the system is about to do so.
   func activateNow() {
     guard system.activatesAt != nil else { return }
     system.activatesAt = world.now
@@ -156,7 +156,7 @@ final class Handset: Device {
     give(.media(call, .connected(generation: generation, pair: nil, roundTripMilliseconds: nil, profile: "AEAD_AES_128_GCM")))
   }
 
-  /// With 4008 the next session is a fresh one.
+  /// The socket breaks. After 4008 the next session is a fresh one.
   func drop(_ code: CloseCode = .abnormal) {
     guard let id = connection else { return }
     connection = nil
@@ -243,7 +243,7 @@ final class Handset: Device {
     (try? World.signer.sign(Claims(sub: "alice", dev: device, aud: ["trunkline"], exp: expires, acct: accounts))) ?? ""
   }
 
-  /// Of a process that has died meanwhile no answer arrives.
+  /// If the process has ended meanwhile, no answer arrives.
   func askBackend() {
     traffic?.note(.tokenRequest, world.now)
     let process = launches
@@ -276,7 +276,7 @@ final class Handset: Device {
     if case .answer(let call)? = actions[id] { lookAtAnswer(of: call) }
   }
 
-  /// The sample's own word for the action, before the SDK hears of it.
+  /// The snippet's own handling of the action, before the SDK receives it.
   func wrong(_ snippet: Snippet, _ id: SystemMachine.ActionID) {
     switch snippet {
     case .reportInTask: break
@@ -299,7 +299,7 @@ final class Handset: Device {
         PhoneMachine.Push(call: $0.call, caller: Handle(k: .phone, h: $0.handle, n: $0.name), wake: $0.wake.exposed)
       }
       give(.pushed(push, mustReport: mustReport))
-      // the delegate returns after what it did in its own turn
+      // the delegate returns after what it did in its own step
       run { [self] in
         give(system: .pushHandled(id))
         if phone != nil { traces.last?.pushHandled(world.now) }

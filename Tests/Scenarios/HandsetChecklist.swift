@@ -12,8 +12,8 @@ import TrunklineCallKit
 
 @testable import PushPolicy
 
-/// What the points of the two checklists ask, once each: `ChecklistTests` names them as the documents do. Each asserts by itself, over the
-/// SDK's adapter on a `StandInPhone`, or over the SDK's machine on the system's before the real gateway (`Handset`).
+/// The points of the two checklists, once each: `ChecklistTests` names them as the documents do. Each asserts by itself, with the
+/// SDK's adapter on a `StandInPhone`, or with the SDK's machine on the system's and the real gateway (`Handset`).
 struct Checklist {
   // MARK: a telephone with the adapter's app
 
@@ -125,7 +125,7 @@ struct Checklist {
     #expect(bad.violations.contains { $0.hasPrefix("R1") } && bad.violations.contains { $0.hasPrefix("R2") })
   }
 
-  /// An app that takes pushes and reports none.
+  /// An app that receives pushes and reports none.
   private final class Silent: NSObject, PKPushRegistryDelegate {
     private let registry = PKPushRegistry(queue: DispatchQueue(label: "silent"))
     override init() {
@@ -292,7 +292,7 @@ struct Checklist {
     phone.tap(.mute(true))
     phone.advance(.seconds(1))
     #expect(phone.screen.calls.first?.isMuted == true && host.infos[call]?.isMuted == true)
-    // the device runs on, the call is not held, and what the other side says is heard
+    // the device continues, the call is not held, and the other side is heard
     #expect(host.audio == before && host.audio == [.configure, .start] && host.received(.callHold) == 0)
     guard case .mute(true) = host.media.last else { return #expect(Bool(false), "\(host.media)") }
     phone.advance(.seconds(10))
@@ -311,7 +311,7 @@ struct Checklist {
     #expect(put.push?.token.allSatisfy { "0123456789abcdef".contains($0) } == true)
     phone.tap(.end)
     phone.advance(.seconds(1))
-    // every launch tells it anew, and so does every new token (HandsetRequirementTests has the gateway's side)
+    // every launch registers the token again, and so does every new token (HandsetRequirementTests has the gateway's side)
     phone.kill()
     answered(phone, 2)
     #expect(try #require(app.value).received(.devicePut) == 1)
@@ -439,7 +439,7 @@ struct Checklist {
   static func numbersAscend() async throws {
     #expect(try number("+1 (555) 000-1234").value == 15_550_001_234)
     let directory = try Directory()
-    // as an app has them: in no order, and twice
+    // as apps have them: unsorted, and twice
     let texts = ["+1 555 000 9999", "555-000-1000", "+49 30 123456", "+15550001000", "(555) 000 5000"]
     try directory.store.replace(with: texts.map { DirectoryEntry(try number($0), label: $0) })
     let extensions = DirectoryExtensions(directory.store, manager: directory.manager)

@@ -6,9 +6,9 @@ import ClientMachines
 import SIPDialogs
 import Testing
 
-/// Every order of what can happen to a telephone's calls, through the SDK's machine, the stand-in's and the gateway's.
+/// Every order of events of a telephone's calls, through the SDK's machine, the stand-in's and the gateway's.
 @Suite struct HandsetOrderTests {
-  /// Of a message's way there and back: events meet on the wire; and long enough for all that one of them causes.
+  /// As long as a message's way there and back, so that events meet on the wire; and long enough for all that one event causes.
   private static let gaps = [Duration.milliseconds(15), .milliseconds(350)]
   private static var settings: [HandsetRun.Setting] {
     gaps.flatMap { gap in [true, false].map { HandsetRun.Setting(isOpen: $0, gap: gap) } }
@@ -28,7 +28,7 @@ import Testing
       return failures.count < 4
     }
     #expect(failures.isEmpty, "\(setting): \(failures.joined(separator: "\n"))")
-    // who declines has not answered
+    // a user that declines has not answered
     #expect(count >= runs && (answered > 0 || setting.extra == .decline), "too little was played: \(count), answered \(answered)")
   }
 

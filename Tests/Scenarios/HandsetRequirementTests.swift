@@ -6,7 +6,7 @@ import ClientMachines
 import SIPDialogs
 import Testing
 
-/// What the source documents ask of an app, rule by rule, before the real gateway.
+/// What the source documents require of an app, rule by rule, with the real gateway.
 @Suite struct HandsetRequirementTests {
   private func handset(_ world: World, _ rules: SystemRules = .strict) -> Handset {
     world.killed("cell")
@@ -99,7 +99,7 @@ import Testing
       let world = World()
       let handset = handset(world, rules)
       let (first, call) = try active(world, handset)
-      // the second one's offer is late: its push is there first
+      // the second call's offer is late: its push arrives first
       world.appDelay = .milliseconds(700)
       let second = world.carrier.call()
       world.run(.milliseconds(200))
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test func `ANS-3: an action for a call that nobody has is failed, and the end of one that is over is done`() {
+  @Test func `ANS-3: an action for an unknown call is failed, and the end of an unknown call is fulfilled`() {
     var phone = PhoneMachine(.init(device: Hello.Device(id: "cell")), random: .seeded(1))
     let stranger = Identifier(high: 9, low: 9)
     for (request, isDone) in [
@@ -193,7 +193,7 @@ import Testing
     world.run(.seconds(1))
     handset.mediaFails(call)
     world.run(.seconds(5))
-    // the call goes on at the number, and this telephone has nothing to do with it
+    // the call continues at the number, without this telephone
     #expect(world.invites.count == 1 && world.carrier.final(leg) == 200 && world.machine.summaries.first?.state == .connected)
     #expect(handset.shown == [] && handset.audio == [.configure, .release] && handset.ends[call] == [.failed])
     // the device is free for the next one
@@ -296,7 +296,7 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
-  @Test func `PERF-1: how long the app took from its push stands in the call's record`() throws {
+  @Test func `PERF-1: the call's record states how long the app took from its push`() throws {
     let world = World()
     let handset = handset(world)
     let (leg, _) = try active(world, handset)

@@ -7,14 +7,14 @@ import PushPolicy
 import SIPDialogs
 import Testing
 
-/// One incoming call of a telephone, event by event: the eight of the INV row, and what may come between them.
+/// One incoming call of a telephone, event by event: the eight of the INV row, and events inserted between them.
 final class HandsetRun {
   enum Event: String, CaseIterable {
     /// The push arrives; the gateway's offer or snapshot does; the user answers; the caller gives up or hangs up.
     case push, offer, tap, cancel
-    /// Media comes up at the phone; it fails there; nothing comes for 46 s; the socket breaks.
+    /// Media comes up at the phone; it fails there; nothing happens for 46 s; the socket breaks.
     case ready, fail, timeout, drop
-    // what is put in between
+    // the inserted events
     /// The system activates audio.
     case activate
     case decline
@@ -29,14 +29,14 @@ final class HandsetRun {
   static let inserted: [Event] = [.activate, .decline, .restart, .reset, .repush]
 
   struct Setting: Hashable, CustomStringConvertible {
-    /// The app is open and has its session; else a push starts it.
+    /// The app is open and has its session; otherwise a push starts it.
     var isOpen: Bool
-    /// Between two events: less than a message takes to the gateway, so that they cross, or enough for all of it.
+    /// Time between two events: less than a message needs to the gateway, so that they cross, or enough for all of it.
     var gap: Duration
     /// Inserted once at each position.
     var extra: Event?
-    /// What the extra event makes a second time of the same: a killed process drops its socket, and the second push is no news to the
-    /// media.
+    /// Events that the extra event makes redundant: a killed process drops its socket, and for the media a second push changes
+    /// nothing.
     var without: Set<Event> {
       switch extra {
       case .restart: [.drop]
@@ -63,7 +63,7 @@ final class HandsetRun {
     left = Set(Self.base + [setting.extra].compactMap(\.self)).subtracting(setting.without)
     world.killed("cell")
     var rules = SystemRules.strict
-    // it comes as an event then, or never
+    // activation comes as an event then, or never
     if setting.extra == .activate { rules.activationTime = .seconds(100_000) }
     handset = Handset(world, device: "cell", rules: rules)
     handset.launchTime = .milliseconds(100)
@@ -80,7 +80,7 @@ final class HandsetRun {
     world.run(.milliseconds(20))
   }
 
-  /// No device has the call any longer, and the screen is empty.
+  /// No device has the call, and the screen is empty.
   var isOver: Bool {
     !world.hasCalls && handset.shown.isEmpty && handset.phone?.liveCalls.isEmpty ?? true
   }
@@ -120,7 +120,7 @@ final class HandsetRun {
       pushes += 1
       let isRunning = handset.phone != nil
       if let content { handset.pushArrived(content) }
-      // an event before the process runs is one before the push
+      // an event before the process runs equals one before the push
       if !isRunning { world.run(handset.launchTime) }
     case .offer: handset.isLinkUp = true
     case .tap: for call in handset.shown { handset.tap(.answer(call)) }
@@ -140,12 +140,12 @@ final class HandsetRun {
     }
   }
 
-  /// For what is under way: it may make something possible.
+  /// Waits for what is under way, which may make another event possible.
   func wait() { world.run(.milliseconds(400)) }
 
   private func hangUp() { world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg) }
 
-  /// A second later screen and gateway agree; then the caller goes, and nothing is left.
+  /// A second later screen and gateway agree; then the caller hangs up, and nothing is left.
   func finish() -> [String] {
     world.run(.seconds(1))
     problems += handset.disagreements()
@@ -181,7 +181,7 @@ final class HandsetRun {
         run.apply(next)
       }
       count += 1
-      // without what is put in it is another setting's order
+      // without the inserted event the order belongs to another setting
       if let extra = setting.extra, !run.path.contains(extra) {
         count -= 1
         continue

@@ -7,7 +7,7 @@ import PushPolicy
 import SIPDialogs
 import Testing
 
-/// The SDK's machine on the stand-in's, before the real gateway, all on virtual time.
+/// The SDK's machine on the stand-in's, with the real gateway, all on virtual time.
 @Suite struct HandsetScenarioTests {
   /// A device that has registered, whose app was killed and whose telephone is locked.
   private func handset(_ world: World, _ rules: SystemRules = .strict) -> Handset {
@@ -85,7 +85,7 @@ import Testing
 
   @Test
   func
-    `OUT-2, OUT-3: an outgoing call: audio is configured in the action, connecting and connected are told once, on real events`()
+    `OUT-2, OUT-3: an outgoing call: audio is configured in the action, connecting and connected are reported once, on real events`()
     throws
   {
     let world = World()
@@ -110,7 +110,7 @@ import Testing
     let world = World()
     let handset = handset(world)
     handset.tokenTime = .seconds(1)
-    // a push's session is there first: it may not dial
+    // the session of a push is up first: it may not dial
     let leg = hasPush ? world.carrier.call() : nil
     if hasPush { world.run(.milliseconds(500)) }
     handset.open()
@@ -181,7 +181,10 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
-  @Test func `a call whose path is gone lives for as long as the gateway waits, and is made anew once it can be asked`() throws {
+  @Test
+  func `a call without a path lives for as long as the gateway waits, and its media restarts once the gateway is reachable`()
+    throws
+  {
     let world = World()
     let handset = handset(world)
     let (leg, call) = try active(world, handset)
@@ -200,7 +203,7 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
-  /// R28: the unit is started anew once the route has its rate.
+  /// R28: the unit is recreated once the route has its rate.
   @Test func `AUD-2: a route of another sample rate, and a reset of the media services, restart the audio unit once`() throws {
     let world = World()
     let handset = handset(world)
@@ -277,7 +280,8 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
-  @Test(arguments: [true, false]) func `a late push of the call that the app was killed in: it is given up, and rings for nobody`(
+  @Test(arguments: [true, false])
+  func `a late push of the call that the app was killed in: the call is given up, and does not ring`(
     hasToken: Bool
   ) throws {
     let world = World()

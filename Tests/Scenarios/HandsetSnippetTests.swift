@@ -6,8 +6,8 @@ import ClientMachines
 import SIPDialogs
 import Testing
 
-/// Negative controls: the source documents' own wrong snippets in place of what the SDK does, each caught by the name of the rule that
-/// it breaks. A provider per call is in `WrongSnippetsTests`: it takes the app's process to see it.
+/// Negative controls: the source documents' own wrong snippets instead of what the SDK does, each caught by the name of the rule
+/// that it breaks. A provider per call is in `WrongSnippetsTests`, because only an app's process shows it.
 @Suite struct HandsetSnippetTests {
   /// A call that is answered, and hung up by the caller.
   private func faults(_ snippet: Handset.Snippet?) -> (faults: [String], handset: Handset) {
@@ -15,7 +15,7 @@ import Testing
     world.killed("cell")
     let handset = Handset(world, device: "cell")
     handset.snippet = snippet
-    // one second to the media: what is fulfilled before is fulfilled into silence
+    // the media needs one second: an action fulfilled before is fulfilled into silence
     handset.media = MediaPlan(ice: .milliseconds(900), dtls: .seconds(1))
     let leg = world.carrier.call()
     world.run(.seconds(1))

@@ -8,9 +8,9 @@ import PushPolicy
 import SIPDialogs
 import Testing
 
-/// Random walks: user, caller, network and system do what they like, and what must hold holds.
+/// Random walks: user, caller, network and system act at random, and the invariants hold.
 @Suite struct HandsetWalkTests {
-  /// As many as fit into half a minute of the suite; `TRUNKLINE_WALKS` says how many else.
+  /// As many as fit into half a minute of the suite; `TRUNKLINE_WALKS` sets another number.
   private static let walks = UInt64(ProcessInfo.processInfo.environment["TRUNKLINE_WALKS"] ?? "") ?? 1_500
 
   @Test func `ACT-1, ACT-3: whatever happens in whatever order, nothing is left on the screen and nothing is done twice`() {
@@ -136,7 +136,7 @@ import Testing
     handset.background()
     world.run(.seconds(400))
     problems += handset.timers()
-    // it answers the second of two that ring, too, which is not on the screen
+    // the walk also answers the second of two ringing calls, which is not on the screen
     problems += handset.contradictions([.r26])
     if problems.isEmpty { Invariants.check(world, abandoned: ["cell"]) }
     return (steps, problems)

@@ -33,7 +33,7 @@ import Testing
       world.run(.seconds(2))
     }
     world.carrier.loses = { _ in false }
-    // calls that a broken INVITE opened have no peer: they ring out, or their 200 finds no ACK
+    // calls that a broken INVITE opened have no peer: they ring out, or their 200 gets no ACK
     world.run(.seconds(200))
     for summary in world.machine.summaries { world.give(.hangUp(summary.call)) }
     world.run(.seconds(120))

@@ -4,7 +4,7 @@ import CallFlow
 import SIPDialogs
 import Testing
 
-/// Who calls, and who is told: STIR/SHAKEN (RFC 8224), privacy (RFC 3323), asserted identity (RFC 3325).
+/// Who calls, and which party learns it: STIR/SHAKEN (RFC 8224), privacy (RFC 3323), asserted identity (RFC 3325).
 @Suite struct IdentityScenarioTests {
   private static let signed = "eyJh.eyJi.c2ln;info=<https://cert.example/a.cer>;alg=ES256;ppt=shaken"
 
@@ -53,14 +53,14 @@ import Testing
     }
   }
 
-  @Test func `CANCEL while the verifier thinks: one end, and the device never hears of the call`() throws {
+  @Test func `CANCEL while the verifier is queried: one end, and the device is never notified of the call`() throws {
     let world = world()
     world.verifier = { _ in ("A", .milliseconds(400)) }
     let phone = world.app("phone")
     let leg = world.carrier.call(headers: [("Identity", Self.signed)])
     world.run(.milliseconds(100))
     world.carrier.cancel(leg)
-    // a device that comes meanwhile hears of nothing either
+    // a device that connects meanwhile receives nothing either
     let tablet = world.app("tablet")
     world.run(.seconds(2))
     #expect(world.carrier.final(leg) == 487 && phone.offers.isEmpty && tablet.offers.isEmpty)

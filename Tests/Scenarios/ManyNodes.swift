@@ -9,26 +9,26 @@ import PushPolicy
 import SIPDialogs
 import Testing
 
-/// Several gateways on one virtual clock: each a `World` of its own with its cluster machine, over a shared store in memory. An edge before them
-/// follows a redirect; devices open further sockets at nodes that wake them.
+/// Several gateways on one virtual clock: each a `World` with its own cluster machine, over a shared store in memory. An edge
+/// before them follows a redirect; devices open further sockets at nodes that wake them.
 final class ManyNodes {
   private(set) var worlds: [World] = []
   var sharedStore: MemorySharedStore
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   private var lives: Int64 = 0
   private var dead: Set<Int> = []
-  /// Processes that stand still, and what the shared store has said to them meanwhile.
+  /// Stopped processes, and the events that the shared store sent them meanwhile.
   private var stopped: [Int: [SharedStoreEvent]] = [:]
   /// Isolated processes: they reach neither the shared store nor other nodes.
   private var cut: Set<Int> = []
-  /// Sockets that stay away: what `call.wake` says is not followed.
+  /// Devices do not follow `call.wake`.
   var ignoresWakes = false
-  /// Records of all nodes, and calls that one gave up because another has closed them.
+  /// Records of all nodes, also of those that died.
   var records: [CallRecord] { worlds.flatMap(\.records) + before.flatMap(\.records) }
-  /// Processes that died.
+  /// The worlds of processes that died.
   private(set) var before: [World] = []
   private let seed: UInt64
-  /// Legs of dead nodes that were closed, with the node that did it.
+  /// Legs of dead nodes that were closed, with the node that closed them.
   private(set) var closed: [(by: Int, call: CallID, legs: [OrphanedLeg])] = []
   private(set) var wakes: [(device: String, node: Int, call: CallID)] = []
 
@@ -66,7 +66,7 @@ final class ManyNodes {
     tellSessions(of: world, at: index)
   }
 
-  /// As the shell does: once a second the sessions hear of the other nodes.
+  /// As the shell does: once a second the sessions are notified of the other nodes.
   private func tellSessions(of world: World, at index: Int) {
     world.after(.seconds(1)) { [unowned self, unowned world] in
       guard isAlive(index), worlds[index] === world, let cluster = world.core.cluster else { return }
@@ -102,10 +102,10 @@ final class ManyNodes {
 
   func isAlive(_ index: Int) -> Bool { !dead.contains(index) }
 
-  /// SIGSTOP: nothing is handled, and what the shared store says waits in the socket.
+  /// SIGSTOP: nothing is handled, and the shared store's events wait in the socket.
   func stop(_ index: Int) { stopped[index] = [] }
 
-  /// SIGCONT: what is overdue goes off before the socket is read.
+  /// SIGCONT: overdue timers fire before the socket is read.
   func resume(_ index: Int) {
     let waiting = stopped.removeValue(forKey: index) ?? []
     worlds[index].now = now
@@ -113,7 +113,7 @@ final class ManyNodes {
     for event in waiting { give(.sharedStore(event), to: index) }
   }
 
-  /// The network between this node and shared store and nodes; its devices and its trunk stay.
+  /// Cuts the network between this node and the shared store and other nodes; its devices and its trunk stay.
   func cutOff(_ index: Int) {
     cut.insert(index)
     sharedStore.cut(index, at: now)
@@ -124,7 +124,7 @@ final class ManyNodes {
     sharedStore.mend(index, at: now)
   }
 
-  /// A stop in order, once its calls are over.
+  /// An orderly stop, once its calls have ended.
   func end(_ index: Int) {
     give(.stopping, to: index)
     kill(index)
@@ -190,7 +190,7 @@ final class ManyNodes {
 
   // MARK: devices
 
-  /// A killed app that a push led to this node, and not to the one that made its token.
+  /// A killed app that a push led to this node, which is not the one that made its token.
   func launched(_ device: String, by push: CallPush, at index: Int) -> App {
     let app = App(worlds[index], device: device)
     app.caps = ["media.active", "nodes"]
@@ -215,7 +215,7 @@ final class ManyNodes {
     return app
   }
 
-  /// `call.wake` came through a socket at one node: a further one is opened where the call is.
+  /// `call.wake` arrived through a socket at one node: the device opens a further one at the call's node.
   private func follow(_ wake: CallWake, _ device: App, at index: Int) {
     guard !ignoresWakes, let target = worlds.indices.first(where: { Self.url($0) == wake.gw }) else { return }
     wakes.append((device.device, target, wake.call))
@@ -228,7 +228,7 @@ final class ManyNodes {
     further.connect(waking: wake.wake)
   }
 
-  /// A UUID that the device shows already.
+  /// Whether a connected app of the device already shows this UUID.
   private func known(_ call: CallID, _ device: String) -> Bool {
     worlds.enumerated().contains { index, world in
       isAlive(index) && world.apps.contains { $0.device == device && $0.offered.contains(call) && $0.isOpen }
@@ -238,7 +238,7 @@ final class ManyNodes {
   /// All sockets of a device.
   func sockets(_ device: String) -> [App] { (worlds + before).flatMap { $0.apps.filter { $0.device == device } } }
 
-  /// The socket of a device that has a ringing call answers.
+  /// Answers on the device's socket that has a ringing call.
   func answer(_ device: String) {
     for index in worlds.indices where isAlive(index) {
       worlds[index].now = now
@@ -251,14 +251,15 @@ final class ManyNodes {
   /// Calls that began and have no record anywhere, though their start line was on disk or in the shared store.
   var unrecorded: Set<CallID> {
     let begun = (worlds + before).flatMap { $0.traces.filter { $0.stage == .ringing || $0.stage == .connected }.map(\.call) }
-    // on the disk of a node that did not come back
+    // start lines on the disk of a node that did not return
     let waiting = worlds.indices.filter { !isAlive($0) }.flatMap { worlds[$0].journal.keys }
     return Set(begun).subtracting(records.map(\.call)).subtracting(waiting)
   }
 
   // MARK: the edge
 
-  /// A call of the carrier: the edge gives it to a node, and follows its 302 once. The node that has it in the end, when it is known.
+  /// A call of the carrier: the edge sends it to a node, and follows its 302 once. `node` is the one that finally has it, once
+  /// that is known.
   final class EdgeCall {
     var node: Int
     var leg: LegID
@@ -271,7 +272,7 @@ final class ManyNodes {
     return EdgeCall(index, worlds[index].carrier.call())
   }
 
-  /// Lets time pass; a 302 that came meanwhile is followed.
+  /// Runs for a time; a 302 that arrived meanwhile is followed.
   func run(_ duration: Duration, following call: EdgeCall) {
     let end = now + duration
     while now < end {
@@ -301,8 +302,8 @@ final class ManyNodes {
       let sockets = all.flatMap(\.apps)
       #expect(sockets.count { $0.won.contains(call) } <= 1, "two winners", sourceLocation: location)
       for device in Set(sockets.map(\.device)) {
-        // One that was not acked before its socket broke is told again. The reaper does not know who had heard: a `call.gone` for a call that
-        // is over for the device is ignored by it.
+        // An end that was not acked before its socket broke is sent again. The reaper does not know which devices have received
+        // it: a device ignores a `call.gone` for a call that is over.
         var terminals = sockets.filter { $0.device == device }.flatMap { $0.terminals[call] ?? [] }
         if terminals.contains(where: { !$0.hasPrefix("call.gone") }) { terminals.removeAll { $0.hasPrefix("call.gone") } }
         let reasons = Set(terminals.map { $0.split(separator: " ").last ?? "" })

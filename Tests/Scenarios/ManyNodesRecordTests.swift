@@ -7,8 +7,8 @@ import MemorySharedStore
 import SIPDialogs
 import Testing
 
-/// One record of each call, whatever a node has missed while it was without the shared store: written when others have not closed the call, and once that
-/// is known. (Here a lease is 2 s, and `lost_after` 5 s.)
+/// One record of each call, whatever a node has missed while it was without the shared store: it is written if others have not
+/// closed the call, once that is known. (Here a lease is 2 s, and `lost_after` 5 s.)
 @Suite struct ManyNodesRecordTests {
   private func world(isAnswered: Bool = false, seed: UInt64 = 1) -> (nodes: ManyNodes, call: ManyNodes.EdgeCall) {
     let nodes = ManyNodes(seed: seed)
@@ -18,7 +18,7 @@ import Testing
     return (nodes, call)
   }
 
-  /// At both ends: the caller gives up, or hangs up.
+  /// Ends the call at both ends: the caller gives up, or hangs up.
   private func end(_ call: ManyNodes.EdgeCall, isAnswered: Bool, _ nodes: ManyNodes) {
     nodes.worlds[0].now = nodes.now
     if isAnswered { nodes.worlds[0].carrier.hangUp(call.leg) } else { nodes.worlds[0].carrier.cancel(call.leg) }
@@ -44,7 +44,8 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a call that nobody closes has its record as it ended, seconds after the shared store is back`(isShort: Bool) throws {
+  func `a call that no other node closed has its record as it ended, seconds after the shared store is back`(isShort: Bool) throws
+  {
     let (nodes, call) = world()
     nodes.sharedStore.goDown(at: nodes.now)
     // shorter than a lease, or longer
@@ -60,7 +61,7 @@ import Testing
     nodes.checkEnd()
   }
 
-  /// What is put back after 0 to 5 s would take the entry off before it is read the second time.
+  /// A restore after 0 to 5 s would remove the entry before it is read the second time.
   @Test func `a call that was answered and ended while the shared store was away has its record`() {
     for seed in 1...8 as ClosedRange<UInt64> {
       let (nodes, call) = world(seed: seed)
@@ -103,7 +104,7 @@ import Testing
     nodes.checkEnd()
   }
 
-  @Test func `a flushed shared store tells nothing: the record is written`() {
+  @Test func `a flushed shared store has no entry: the record is written`() {
     let (nodes, call) = world()
     nodes.sharedStore.goDown(at: nodes.now)
     nodes.run(.seconds(1))

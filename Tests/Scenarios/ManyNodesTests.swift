@@ -8,7 +8,7 @@ import PushPolicy
 import SIPDialogs
 import Testing
 
-/// Three gateways over a shared store in memory: any node takes the call, and any node may die.
+/// Three gateways over a shared store in memory: any node accepts the call, and any node may die.
 @Suite struct ManyNodesTests {
   @Test func `nodes see each other`() {
     let nodes = ManyNodes()
@@ -32,7 +32,7 @@ import Testing
   @Test func `without a redirect the device is woken through its socket, and has the call at the other node`() throws {
     let nodes = ManyNodes()
     let phone = nodes.app("phone", at: 1) { $0.answersAfter = .seconds(1) }
-    // two devices at two nodes: the call stays where it came
+    // two devices at two nodes: the call stays at the node that got it
     nodes.app("tablet", at: 0)
     let call = nodes.call(at: 0)
     nodes.run(.seconds(3), following: call)
@@ -43,7 +43,7 @@ import Testing
     nodes.checkEnd()
   }
 
-  @Test func `a node that stood still for a minute gives no second record of what others have closed`() {
+  @Test func `a node that was stopped for a minute writes no second record of what others have closed`() {
     for isAnswered in [false, true] {
       let nodes = ManyNodes()
       nodes.app("phone", at: 0) { if isAnswered { $0.answersAfter = .milliseconds(500) } }
@@ -61,12 +61,12 @@ import Testing
     }
   }
 
-  @Test func `a node that stood still gives the records of its calls when nobody has closed them`() {
+  @Test func `a node that was stopped writes the records of its calls when no other node has closed them`() {
     let nodes = ManyNodes()
     nodes.app("phone", at: 0)
     let call = nodes.call(at: 0)
     nodes.run(.seconds(3), following: call)
-    // the others stand still as well: no node is left to close a call
+    // the others are stopped as well: no node is left to close a call
     for index in nodes.worlds.indices { nodes.stop(index) }
     nodes.run(.seconds(60))
     for index in nodes.worlds.indices { nodes.resume(index) }
@@ -155,7 +155,7 @@ import Testing
 
   @Test
   func
-    `the shared store is silent: an INVITE at a node that knows nobody goes on to the next node, and rings where the device is`()
+    `the shared store is silent: an INVITE at a node without devices goes to the next node, and rings where the device is`()
   {
     let nodes = ManyNodes()
     let phone = nodes.app("phone", at: 1) { $0.answersAfter = .milliseconds(500) }
@@ -190,7 +190,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a device that its push leads to another node after the call and its node are gone hears how it ended`(isRinging: Bool)
+  func `a device that its push leads to another node after the call and its node ended is notified how it ended`(isRinging: Bool)
     throws
   {
     let nodes = ManyNodes()
@@ -209,7 +209,7 @@ import Testing
     let reason = isRinging ? "call.gone gatewayRestart" : "call.gone answeredElsewhere"
     let cell = nodes.launched("cell", by: push, at: 2)
     #expect(cell.terminals[push.call] == [reason])
-    // the session of a device that stands hears of it, and the new socket goes
+    // the session of a connected device receives it, and the new socket closes
     let desk = nodes.app("desk", at: 1) { $0.offered = [push.call] }
     #expect(
       desk.isOpen && desk.terminals.isEmpty == !isRinging, "of a call that was closed for a dead node all its user's devices hear"
@@ -221,7 +221,7 @@ import Testing
     nodes.check()
   }
 
-  @Test func `the word of the node that looks after a trunk, and seats of a call's further trunk, go from machine to machine`() {
+  @Test func `the report of the node that probes a trunk, and slots of a call's further trunk, go from machine to machine`() {
     let nodes = ManyNodes()
     nodes.worlds[0].give(cluster: .troubles(["carrier": "not registered"]))
     nodes.run(.seconds(2))
@@ -239,8 +239,9 @@ import Testing
       faults, slow, failover, flush
   }
 
-  /// Every seed is another order of what can happen, with other gaps: INVITE, hello at B and at C, wake, push, answer, second answer,
-  /// CANCEL, death, the lease's end, reaping, return, and a shared store that goes and comes, loses, delays, fails over and is flushed.
+  /// Every seed is another order of events, with other gaps: INVITE, hello at B and at C, wake, push, answer, second answer,
+  /// CANCEL, death, the lease's end, reaping, return, and a shared store that stops and returns, loses, delays, fails over and is
+  /// flushed.
   @Test(arguments: 0..<5)
   func `INV: whatever happens at three nodes in whatever order: one winner, one record, one final response`(_ part: UInt64) {
     for seed in (part * 8)..<(part * 8 + 8) {

@@ -6,26 +6,26 @@ import Synchronization
 import Testing
 import Trunking
 
-/// The network under a world, and what goes wrong in it: names that fail by type, name servers that are away, servers that are away, connections that
-/// die without a word, local errors, an address that goes. It carries UDP and TCP to a carrier with two servers, answers REGISTER, and counts what
-/// the gateway asks.
+/// The network under a world, and what fails in it: names that fail by type, name servers that are away, servers that are away,
+/// connections that die without a notification, local errors, an address that disappears. It carries UDP and TCP to a carrier
+/// with two servers, answers REGISTER, and counts the gateway's queries.
 final class NetworkLife: Ground {
-  /// Everything that may be wrong, and until when.
+  /// Everything that may fail.
   enum Fault: Hashable {
     case fails(DNSQuestion.Kind), drops(DNSQuestion.Kind)
     case silentSends, toldSends
     case away(IPAddress)
-    /// The machine has no address toward the world.
+    /// The machine has no address toward the outside.
     case noAddress
     /// REGISTER is answered with this.
     case refuses(Int)
   }
 
-  /// TCP with one server: the messages on their way, and what has become of it.
+  /// A TCP connection with one server: the messages on their way, and its state.
   private final class Connection {
     let remote: SocketAddress
     var receivedAt: Instant
-    /// A firewall has forgotten it: nothing comes through for good.
+    /// A firewall has forgotten it: nothing gets through for good.
     var isForgotten = false
     var toCarrier: [[UInt8]] = []
     var toGateway: [[UInt8]] = []
@@ -34,7 +34,7 @@ final class NetworkLife: Ground {
 
   static let first = World.carrierAddress
   static let second = SocketAddress(IPAddress(203, 0, 113, 8), 5_060)
-  /// Of what is unacknowledged: `TCPSocket.Patience`.
+  /// How long data may stay unacknowledged: `TCPSocket.Patience`.
   private static let patience = Duration.seconds(6)
   private static let delay = Duration.milliseconds(5)
   /// Three rounds of c-ares: 1.5, 3 and 6 s.
@@ -50,7 +50,7 @@ final class NetworkLife: Ground {
   private(set) var asked: [DNSQuestion: [(at: Instant, answered: Instant, hasFailed: Bool)]] = [:]
   private(set) var registers: [Instant] = []
   private(set) var keptAlive: [Instant] = []
-  /// What the trunk machine said of it, and connections that broke under a request.
+  /// How often the trunk machine reported each event, and connections broke under a request.
   private(set) var told: [String: Int] = [:]
   private var lastRegister = ""
 
@@ -63,7 +63,7 @@ final class NetworkLife: Ground {
     }
   }
 
-  /// The network of a world that is to be made.
+  /// The network of a world that is not made yet.
   static func network(_ flag: Flag) -> TrunkMachine.Network {
     TrunkMachine.Network(transports: [.udp, .tcp], families: [.v4, .v6]) { transport, remote in
       flag.value && transport != .tls && remote.ip.family == .v4
@@ -90,7 +90,7 @@ final class NetworkLife: Ground {
     }
   }
 
-  /// Every connection that stands is forgotten.
+  /// Forgets every open connection.
   func forget() { for connection in [ours, theirs].flatMap(\.values) { connection.isForgotten = true } }
 
   private func isOn(_ fault: Fault) -> Bool { faults[fault] != nil }
@@ -114,7 +114,7 @@ final class NetworkLife: Ground {
     lastRegister = sequence
   }
 
-  /// A message has come to the carrier.
+  /// A message has arrived at the carrier.
   private func arrive(_ bytes: [UInt8], _ transport: TransportProtocol, _ server: SocketAddress) {
     let flow = Flow(transport: transport, local: server, remote: World.gatewayAddress)
     guard bytes.starts(with: "REGISTER ".utf8), let message = try? Message(bytes) else {
@@ -186,7 +186,7 @@ final class NetworkLife: Ground {
     }
   }
 
-  /// What is not acknowledged for so long breaks the connection, for the end that sent it.
+  /// Data that stays unacknowledged this long breaks the connection, for the end that sent it.
   private func watch(_ connection: Connection, isOurs: Bool, wasOpen: Bool) {
     guard isOurs ? !connection.toCarrier.isEmpty : !connection.toGateway.isEmpty else { return }
     world.after(Self.patience) { [self] in

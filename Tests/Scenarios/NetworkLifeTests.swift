@@ -7,15 +7,15 @@ import Trunking
 
 @testable import CallFlow
 
-/// Hours of a network's life: names, servers, connections, addresses and this machine fail and come back in any order, calls come and go meanwhile.
-/// `TRUNKLINE_LIVES` says how many lives (60), `TRUNKLINE_SEED` which is the first (1); a failure names its seed.
+/// Hours of a network's life: names, servers, connections, addresses and this machine fail and recover in any order, with calls
+/// meanwhile. `TRUNKLINE_LIVES` sets how many lives (60), `TRUNKLINE_SEED` the first one (1); a failure names its seed.
 @Suite struct NetworkLifeTests {
   private static func number(_ name: String, or usual: UInt64) -> UInt64 {
     ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? usual
   }
 
-  /// How long after the last cause a trunk may still be down: the longest pause between two REGISTERs (300 s and a quarter), the longest between two
-  /// questions about a name (60 s), and a request that was under way (32 s).
+  /// How long a trunk may still be down after the last fault: the longest pause between two REGISTERs (300 s and a quarter), the
+  /// longest between two queries for a name (60 s), and a request that was under way (32 s).
   private static let bound = Duration.seconds(375 + 60 + 32)
 
   @Test func `whatever the network does, each call has one record, and the trunks are back in time`() throws {
@@ -30,7 +30,7 @@ import Trunking
       told.merge(network.told, uniquingKeysWith: +)
     }
     guard lives >= 60 else { return }
-    // the lives must be hard enough to say something
+    // the lives must be hard enough to prove something
     let kinds = ["registration failed", "probes lost", "probes answered", "broken connection"]
     #expect(
       connected > calls / 4 && connected < calls && kinds.allSatisfy { told[$0] != nil }, "\(connected) of \(calls), \(told)")
@@ -64,7 +64,7 @@ import Trunking
       step(&random, world, network, phone, &number)
       world.run(.milliseconds(Int(random.next() % 240_000)))
     }
-    // all of it is over
+    // all faults end
     while let last = network.faults.values.max() { world.run(last - world.now + .milliseconds(1)) }
     world.run(Self.bound)
     for status in world.machine.trunkStatuses(at: world.now) {
@@ -73,12 +73,12 @@ import Trunking
     callBothWays(world, phone, seed, &number)
     for summary in world.machine.summaries { world.give(.hangUp(summary.call)) }
     world.run(.seconds(60))
-    // the registration is taken back, and no name is asked for any more
+    // the registration is removed, and no name is queried any longer
     var routing = world.machine.routing
     routing.trunks = routing.trunks.map { Routing.Trunk(name: $0.name) }
     world.give(.routing(routing))
     world.carrier.giveUpUnanswered()
-    // a session whose end no longer came through ends with its timer (RFC 4028), as does the one of a lost BYE
+    // a session whose end was lost ends with its timer (RFC 4028), as does the one of a lost BYE
     world.run(.seconds(2_000))
     let before = world.records.count
     Invariants.check(world)
@@ -152,8 +152,8 @@ import Trunking
     #expect(ends.values.allSatisfy { $0 == 1 }, "seed \(seed): a call of the carrier ended twice")
   }
 
-  /// No question goes out again within a second of its answer, nor within 2 s of one that failed; no more than ten REGISTERs go in any minute; empty
-  /// lines go each 25 s.
+  /// No query is repeated within a second of its answer, nor within 2 s of one that failed; at most ten REGISTERs are sent in any
+  /// minute; a keep-alive (double CRLF) is sent each 25 s.
   private func checkPace(_ network: NetworkLife, _ seed: UInt64) {
     for (question, times) in network.asked {
       for (earlier, later) in zip(times, times.dropFirst()) {

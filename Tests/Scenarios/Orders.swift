@@ -1,7 +1,7 @@
 import Bytes
 import Testing
 
-/// What was played, and what of it broke an invariant.
+/// The orders that were played, and which of them broke an invariant.
 struct Orders {
   private(set) var count = 0
   private(set) var ends: [String: Int] = [:]
@@ -12,8 +12,8 @@ struct Orders {
   private var trunk: Set<String> = []
   private var problems: [String] = []
 
-  /// All orders of `steps`, to a depth; every prefix is an end of its own, because the devices may do nothing more. A step that
-  /// would do nothing is left out: the order without it is played too.
+  /// Plays all orders of `steps`, to a depth; every prefix is played to an end, because the devices may do nothing more. A step
+  /// that would do nothing is left out: the order without it is played too.
   mutating func explore(
     _ play: Play, _ steps: [Step], _ path: [Step] = [], gap: Duration, resuming: Bool, depth: Int = .max, afterEnd: Int = 1
   ) {
@@ -45,7 +45,7 @@ struct Orders {
     #expect(reasons.isSubset(of: ends.keys), "no order ends so: \(ends)", sourceLocation: location)
   }
 
-  /// The trunk heard each of these in some order.
+  /// Expects that the trunk received each of these in some order.
   func expect(_ messages: Set<String>, _ location: SourceLocation = #_sourceLocation) {
     #expect(messages.isSubset(of: trunk), "never heard: \(messages.subtracting(trunk))", sourceLocation: location)
   }

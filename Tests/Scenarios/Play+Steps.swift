@@ -10,11 +10,11 @@ import Testing
 
 /// One thing that happens to a call: the events of the INV row, for one of its devices or for all.
 enum Step: Hashable {
-  /// The push service takes the push and the device gets it; it says nothing and the device gets it, or does not.
+  /// The push service accepts the push and the device gets it; the service does not answer and the device gets it, or does not.
   case push(Int)
   case pushUnsure(Int)
   case pushLost(Int)
-  /// The device comes (if it is not there) and rings and prepares.
+  /// The device connects if it has not, and rings and prepares.
   case offer(Int)
   case tap(Int)
   case ready(Int)
@@ -22,25 +22,26 @@ enum Step: Hashable {
   case unavailable(Int)
   case reject(Int)
   case rejectHTTP(Int)
-  /// The socket breaks; the app closes it for good; either comes back.
+  /// The socket breaks; the app closes it for good; the device reconnects after either.
   case drop(Int)
   case quit(Int)
   case back(Int)
   case cancel, timeout
   /// Of the number that the call is diverted to: 180, 183 with media, 200, 486, BYE.
   case rings, talks, answers, refuses, hangsUp
-  /// 503 of it; hold by it, and by the caller; an app's hold that meets the caller's; the caller hangs up as the number answers.
+  /// 503 from the number; a hold by it, and by the caller; an app's hold that meets the caller's; the caller hangs up as the
+  /// number answers.
   case fails, numberHolds, callerHolds, glare, crosses
   /// The caller's REFER to the number.
   case refers
-  /// The recording is at its end.
+  /// The recording ends.
   case played
-  /// The webhook names alice, or has nothing to say; a better name of the caller comes, by it or by another way.
+  /// The webhook names alice, or no user; a better name of the caller arrives, from the webhook or in another way.
   case routed, unrouted, named
 }
 
 extension Play {
-  /// Without the summaries, which are sorted copies: asked several times a step.
+  /// Without the summaries, which are sorted copies: read several times a step.
   var isOver: Bool { call.map { core.machine.calls[$0] == nil } ?? false }
 
   /// Whether the step would do anything at all: one that would not is left out, since the order without it is played too.
@@ -98,7 +99,7 @@ extension Play {
     case .unavailable(let i):
       let isUndecided = machine.summaries.contains { $0.call == call && ($0.state == .parked || $0.state == .ringing) }
       send(.callUnavailable(CallUnavailable(why: .dnd)), i, call: call)
-      // its receipt is the terminal message, where there was something to leave; later it means nothing
+      // its receipt is the terminal message, if there was a call to leave; later it means nothing
       if isUndecided, devices[i].terminals.isEmpty { devices[i].terminals.append("unavailable") }
     case .reject(let i): send(.callReject(CallReject(scope: .device)), i, call: call)
     case .rejectHTTP(let i):
@@ -162,7 +163,7 @@ extension Play {
     )
   }
 
-  /// By the wake token while it is good, else by login.
+  /// Connects by the wake token while it is good, else by login.
   private mutating func come(_ i: Int) {
     connect(i)
     guard devices[i].connection == nil else { return }
@@ -170,7 +171,7 @@ extension Play {
     connect(i)
   }
 
-  /// A new session: the snapshot stands for what was, and what the gateway may lack is said again.
+  /// A new session: the snapshot replaces the earlier state, and what the gateway may lack is sent again.
   private mutating func comeBack(_ i: Int) {
     let was = devices[i]
     come(i)
@@ -181,7 +182,7 @@ extension Play {
 
   // MARK: the end
 
-  /// Lets everything run out, brings every device back once, and looks at what must hold.
+  /// Lets everything run out, reconnects every device once, and checks the invariants.
   func broken() -> [String] {
     var problems = misnamed()
     var play = self
@@ -235,7 +236,7 @@ extension Play {
       pass(.seconds(5))
       windows += 1
     }
-    // who talks to the number talks on
+    // a call with the number continues
     if number?.phase == .answered, !isOver {
       pass(.seconds(100))
       if isOver { strays.append("the call to the number ended by itself") }

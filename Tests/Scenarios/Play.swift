@@ -8,9 +8,9 @@ import MediaSession
 import PushPolicy
 import SIPDialogs
 
-/// One incoming call, its devices and its pushes, and where else it may go, around the real `GatewayCore` and the real
-/// session machine; the trunk's end is a user agent of its own. A value: a run can branch at every step by a copy. Nothing takes
-/// time but `pass`; what crosses on its way is played by doing it late.
+/// One incoming call, its devices and its pushes, and the targets of its diversions, around the real `GatewayCore` and the real
+/// session machine; the trunk's end is a separate user agent. A value: a run can branch at every step by a copy. Only `pass` lets
+/// time pass; messages that cross are played by handling them late.
 struct Play {
   struct Device {
     let name: String
@@ -22,7 +22,7 @@ struct Play {
     var sent: [ClientFrame] = []
     /// Wake token of a push that arrived.
     var wake: String?
-    /// It was told of the call, by whatever way, and may show it.
+    /// It was notified of the call, in any way, and may show it.
     var knows = false
     var gen = 1
     var hasRung = false
@@ -40,11 +40,11 @@ struct Play {
     var isDropped = false
     var rejects: Set<Identifier> = []
     var answers: Set<Identifier> = []
-    /// What it heard, in order.
+    /// What it received, in order.
     var received: [String] = []
     /// The caller's name as it shows it now: of the push, the offer, the snapshot or a `call.update`.
     var shownName: String?
-    /// Messages of the call that came behind its terminal message, and would be shown.
+    /// Messages of the call that arrived after its terminal message, and would be shown.
     var late: [String] = []
   }
 
@@ -67,7 +67,7 @@ struct Play {
   var crossing: [Event]?
 
   // the trunk
-  /// Seeded apart from the gateway's: one that marks its messages as the other does would take them for its own.
+  /// Seeded apart from the gateway's: if both marked their messages alike, each would mistake the other's for its own.
   var carrier = UserAgent(random: .seeded(1 << 40))
   /// The caller's leg, as its carrier counts.
   let leg = LegID.outbound(1)
@@ -81,9 +81,9 @@ struct Play {
   var numbersCalled = 0
   /// Sessions to whose trunk a recording is played.
   var playing: Set<MediaSessionID> = []
-  /// A webhook was asked and has not said anything yet.
+  /// A webhook was asked and has not answered yet.
   var isAsked = false
-  /// As the gateway knows it by now.
+  /// The caller's name as the gateway knows it by now.
   var callerName = "Carol"
   // pushes
   var pushes: [(key: PushKey, content: CallPush, target: PushTarget, isReported: Bool)] = []
@@ -95,9 +95,9 @@ struct Play {
   var mediaAfterEnd = 0
   // books
   var records: [CallRecord] = []
-  /// What should not have happened, as it was seen.
+  /// What should not have happened, in order.
   var strays: [String] = []
-  /// One won before the winner before it was told that its media failed.
+  /// A device won before the earlier winner was notified that its media failed.
   private(set) var hasTwoWinners = false
   var hasHTTPAnswer: [Int] = []
 
@@ -217,7 +217,7 @@ struct Play {
     if let id = devices[index].connection { tell(.frame(id, frame.encoded())) }
   }
 
-  /// What the device sends back at once: acks, and after a resume what the gateway lacks.
+  /// What the device answers at once: acks, and after a resume what the gateway lacks.
   private mutating func receive(_ frame: ServerFrame, _ index: Int) -> [ClientFrame] {
     guard case .message(let message) = frame.body else { return [] }
     var replies: [ClientFrame] = []
@@ -241,7 +241,7 @@ struct Play {
     case .ok(let success):
       guard let re = frame.re else { break }
       if devices[index].answers.contains(re), success.won == true {
-        // one that is away is told when it comes
+        // a device that is away is notified when it reconnects
         let others = devices.filter { $0.name != devices[index].name && $0.connection != nil }
         hasTwoWinners = hasTwoWinners || others.contains { $0.hasWon && $0.terminals.isEmpty }
         devices[index].hasWon = true

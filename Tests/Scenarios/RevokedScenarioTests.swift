@@ -5,11 +5,11 @@ import Devices
 import JSONWebToken
 import Testing
 
-/// A login token of a device that was turned away, through all the machines.
+/// The login token of a device that was turned away, through all the machines.
 @Suite struct RevokedScenarioTests {
   private let phone = DeviceKey(user: "alice", device: "phone")
 
-  /// `hello` and `call.start` in one segment, on a socket of its own.
+  /// `hello` and `call.start` in one segment, on a new socket.
   private func rush(_ world: World, _ number: UInt64) throws {
     let id = ConnectionID(90_000 + number)
     let exp = Int64(4_000_000_000)
@@ -35,7 +35,7 @@ import Testing
     nodes.run(.seconds(1))
     #expect(nodes.worlds[0].operate { .devices(.revoke(user: phone.user, device: phone.device, $0)) } == .done)
     nodes.run(.seconds(1))
-    // a process that has never heard of it
+    // a restarted process, which did not receive the revocation
     nodes.kill(1)
     nodes.run(.seconds(3))
     nodes.restart(1)

@@ -6,8 +6,9 @@ import Dispatch
 import Foundation
 import TrunklineCallKit
 
-/// An app of the SDK's adapter and machine on a `StandInPhone`, before a gateway that says yes to everything: for what only the adapter does, as
-/// the one provider, the queue of its delegates and the audio session's category. Time is the stand-in's; no timer of the machine is needed.
+/// An app of the SDK's adapter and machine on a `StandInPhone`, with a gateway that accepts everything: for what only the adapter
+/// does, such as the one provider, the queue of its delegates and the audio session's category. Time is the stand-in's; no timer
+/// of the machine is needed.
 final class StandInApp: @unchecked Sendable {
   // Unchecked: touched on its queue only, and read by a test when the queue is quiet.
   let system: CallKitSystem
@@ -17,10 +18,10 @@ final class StandInApp: @unchecked Sendable {
   private var isRunning = false
   private var sequence = 0
   private var calls: [(id: Identifier, caller: Handle)] = []
-  /// Those that this session has been told of.
+  /// Calls that this session was notified of.
   private var offered: Set<Identifier> = []
 
-  /// What the gateway has heard, by type.
+  /// The messages that the gateway received.
   private(set) var received: [ClientMessage] = []
   private(set) var audio: [AudioRequest] = []
   private(set) var media: [ClientCall.MediaRequest] = []
@@ -119,7 +120,7 @@ final class StandInApp: @unchecked Sendable {
     received.append(message)
     guard let id = frame.id else { return }
     guard case .hello = message else {
-      // what there is to say of a call comes before the answer to any request
+      // news of calls comes before the answer to any request
       if case .deviceState = message { offer() }
       give(.socket(.frame(ServerFrame(.ok(Success()), re: id, ack: frame.seq).encoded())))
       switch (message, frame.call) {

@@ -12,7 +12,7 @@ import Trunking
   private func world(bound: Int = 1_000, _ configure: @escaping (inout Routing) -> Void = { _ in }) -> World {
     World(seed: 3) { configuration, routing in
       configuration.bounds.calls = bound
-      // what limits calls to others says nothing of it
+      // the limits of calls to others do not apply to it
       routing.users = [
         .init(id: "alice", numbers: [World.number], allowance: UserAllowance(prefixes: ["+49"], calls: 0, callsPerHour: 0)),
         .init(id: "carol", numbers: []),
@@ -22,7 +22,7 @@ import Trunking
   }
   private func test(_ app: App, _ call: CallID = call) { app.start(call, to: TestCall.handle, kind: .generic) }
 
-  /// What the media thread measures of the call; of 300 packets of the device 30 did not come.
+  /// What the media thread measures of the call; of 300 packets of the device `loss` are missing.
   private func measure(_ world: World, _ call: CallID = call, loss: UInt64 = 30) throws {
     var statistics = MediaStatistics()
     (statistics.fromApp.packets, statistics.fromApp.lost) = (300 - loss, loss)
@@ -62,7 +62,7 @@ import Trunking
     Invariants.check(world)
   }
 
-  @Test func `silence is no audio, and what nobody measures is over after 15 seconds`() throws {
+  @Test func `silence is not audio, and a call without a measurement ends after 15 seconds`() throws {
     let world = world()
     let phone = world.app("phone")
     test(phone)
@@ -133,7 +133,7 @@ import Trunking
     let apps = ["alice", "bob", "carol"].map { user in world.app(user + "Phone") { $0.user = user } }
     test(apps[0])
     world.run(.seconds(1))
-    // one in fifty is one at least
+    // one in fifty, and at least one
     test(apps[1], CallID(high: 1, low: 2))
     world.run(.seconds(1))
     #expect(refusal(apps[1])?.code == .overload)
@@ -187,11 +187,11 @@ import Trunking
   @Test func `nothing but call_start leads to one`() {
     let world = world { $0.users = [.init(id: TestCall.handle, numbers: []), .init(id: "alice", numbers: [World.number])] }
     let phone = world.app("phone")
-    // as a number it is none
+    // as a telephone number the handle is not a test call
     phone.start(Self.call, to: TestCall.handle, kind: .phone)
     world.run(.seconds(1))
     #expect(refusal(phone)?.code == .notFound)
-    // of a program it is the user of this id, if there is one
+    // for a program it is the user with this id, if there is one
     let made = world.operate { .originate(OriginateRequest(user: "alice", to: TestCall.handle), $0) }
     guard case .originated(let call)? = made else {
       Issue.record("not made: \(String(describing: made))")

@@ -4,16 +4,19 @@ import CallFlow
 import ClientMachines
 import Testing
 
-/// Login tokens of every length, from every kind of backend: how often it is asked, and whether the phone is served meanwhile.
+/// Login tokens of every length, from every kind of backend: how often the backend is asked, and whether the phone is served
+/// meanwhile.
 @Suite struct TokenLengthTests {
-  /// Of these habits a phone has a valid token whenever it asks.
+  /// With these habits a phone has a valid token whenever it asks.
   private static let helpful: Set<TokenBackend.Habit> = [.new, .cached, .slow]
   private static let lengths: [Int64] = [5, 10, 29, 31, 59, 61, 119, 121, 300, 900, 3_600]
 
   @Test(arguments: TokenBackend.Habit.allCases)
-  func `for two hours each call is answered, one can dial or hears why not, and the backend is asked once in ten seconds at most`(
-    habit: TokenBackend.Habit
-  ) throws {
+  func
+    `for two hours each call is answered, the user can dial or sees why not, and the backend is asked once in ten seconds at most`(
+      habit: TokenBackend.Habit
+    ) throws
+  {
     for seconds in Self.lengths {
       let world = World(seed: UInt64(seconds))
       let handset = phone(world, seconds)
@@ -28,7 +31,7 @@ import Testing
         #expect(served.isDialled || (!Self.helpful.contains(habit) && saysWhy(handset)), context)
         for _ in 0..<28 {
           world.run(.seconds(10))
-          // no gap without a session: otherwise the user would be seen as away by a caller
+          // no gap without a session: otherwise a caller would find the user away
           #expect(!Self.helpful.contains(habit) || handset.state == .online, context)
         }
       }
@@ -56,7 +59,7 @@ import Testing
     return handset.hasTokenFault
   }
 
-  /// A call in, then one out.
+  /// An incoming call, then an outgoing one.
   private func serve(_ world: World, _ handset: Handset) -> (isAnswered: Bool, isDialled: Bool) {
     handset.traffic?.happened(world.now)
     let leg = world.carrier.call()
@@ -70,7 +73,7 @@ import Testing
     handset.dial(dialled, "+15557654321")
     world.run(.seconds(3))
     let isDialled = handset.system.calls[dialled]?.phase == .active
-    // a call that waits for a token is given up, with the error beside it
+    // a call that waits for a token is given up, with the error shown
     if !isDialled { world.run(.seconds(15)) }
     #expect(isDialled || !handset.shown.contains(dialled))
     for call in handset.shown { handset.tap(.end(call)) }

@@ -17,7 +17,7 @@ import Trunking
 /// What carries the gateway's messages and answers its questions.
 protocol Ground: AnyObject {
   func send(_ bytes: [UInt8], _ flow: Flow)
-  /// A message of the carrier's; `flow` is as the carrier sees it.
+  /// A message of the carrier; `flow` is as the carrier sees it.
   func answer(_ bytes: [UInt8], _ flow: Flow)
   func lookUp(_ question: DNSQuestion)
   func keepAlive(_ flow: Flow)
@@ -37,7 +37,7 @@ final class World {
   static let number = "+15551230001"
 
   var now = Instant(nanoseconds: 1_000_000_000)
-  /// The next one last; of two at once the older one comes first.
+  /// The next event last; of two at the same time the older one comes first.
   private var queue: [(at: Instant, run: () -> Void)] = []
   var sipDelay = Duration.milliseconds(5)
   var appDelay = Duration.milliseconds(10)
@@ -45,12 +45,12 @@ final class World {
   // the gateway
   var core: GatewayCore { didSet { coreDeadline = nil } }
   var sessions: SessionMachine { didSet { sessionDeadline = nil } }
-  /// Asked for before each step, and kept until the machine changes: to ask copies it, without optimisation.
+  /// Read before each step, and kept until the machine changes: without optimisation reading copies it.
   private var coreDeadline: Instant??
   private var sessionDeadline: Instant??
   private(set) var refusedHTTP: [Failure] = []
   var machine: CallMachine { core.machine }
-  /// Without the summaries, which are sorted copies: asked after each step.
+  /// Without the summaries, which are sorted copies: read after each step.
   var hasCalls: Bool { !core.machine.calls.isEmpty }
   var userAgent: UserAgent { core.userAgent }
   private var waiting: [GatewayCore.Input] = []
@@ -64,7 +64,7 @@ final class World {
   var connections: [ConnectionID: any Device] = [:]
   private var nextConnection: UInt64 = 1
 
-  // what the invariants look at
+  // what the invariants inspect
   var records: [CallRecord] = []
   private var operationAnswers: [QuestionID: OperationAnswer] = [:]
   private var lastQuestion: UInt64 = 0
@@ -85,11 +85,11 @@ final class World {
   var pushes: [(key: PushKey, at: Instant)] = []
   /// The tokens that were pushed to.
   var pushTargets: [String] = []
-  /// Each push as it leaves, for who delivers it himself.
+  /// Each push as it leaves, for a test that delivers it itself.
   var pushContent: (CallPush) -> Void = { _ in }
-  /// In place of `pushService`, and of the way to the device.
+  /// Replaces `pushService`, and the way to the device.
   var pushSender: ((PushKey, PushTarget, CallPush) -> Void)?
-  /// What the verifier of caller identities says, and when; and what it was asked.
+  /// The verdict of the verifier of caller identities, and its delay; and the queries that it got.
   var verifier: (IdentityQuestion) -> (String?, Duration) = { _ in (nil, .milliseconds(50)) }
   var questions: [IdentityQuestion] = []
   /// INVITEs of the gateway as they left.
@@ -97,16 +97,16 @@ final class World {
   /// Messages of the gateway that get lost on the way.
   var loses: ([UInt8]) -> Bool = { _ in false }
 
-  /// What this machine does to a message that the gateway sends: nil: it goes; else an error of the system (ENOBUFS, which the transport counts as
-  /// a lost packet, or one that it tells: EPERM, ENETUNREACH, EHOSTDOWN).
+  /// What this machine does to a message that the gateway sends. nil: it is sent; else a system error: ENOBUFS, which the
+  /// transport counts as a lost packet, or one that it reports (EPERM, ENETUNREACH, EHOSTDOWN).
   enum SendFault { case silent, told }
   var sendFault: () -> SendFault? = { nil }
-  /// What is between the gateway and all others, in place of a wire that carries everything.
+  /// The network between the gateway and all others, instead of a wire that carries everything.
   var ground: (any Ground)?
 
   /// Start lines on disk: what a process that dies leaves.
   var journal: [CallID: CallFlow.StartLine] = [:]
-  /// What the cluster machine asks of its surroundings; and a `call.wake` that came to an app.
+  /// The requests of the cluster machine; and a `call.wake` that arrived at an app.
   var onCluster: (ClusterMachine.Action) -> Void = { _ in }
   var onWake: (App, CallWake) -> Void = { _, _ in }
 
@@ -174,7 +174,7 @@ final class World {
   }
 
   var nextTime: Instant? {
-    // asked before each step: no array for it
+    // read before each step: no array for it
     .earliest(.earliest(nextOfCore, carrier.agent.nextDeadline), .earliest(nextOfSessions, queue.last?.at))
   }
 
@@ -195,7 +195,7 @@ final class World {
   func signal(_ input: UserAgent.Input) { run(.sip(input)) }
   func give(_ input: CallMachine.Input) { run(.call(input)) }
 
-  /// What a program or an operator wants; nil: there is no answer yet.
+  /// The request of a program or an operator; nil: there is no answer yet.
   @discardableResult func operate(_ input: (QuestionID) -> CallMachine.Input) -> OperationAnswer? {
     lastQuestion += 1
     let question = QuestionID(lastQuestion)
@@ -204,7 +204,7 @@ final class World {
   }
   func give(cluster input: ClusterMachine.Input) { run(.cluster(input)) }
 
-  /// One input of the core, behind those that are under way.
+  /// One input of the core, after those that are under way.
   private func run(_ input: GatewayCore.Input) {
     waiting.append(input)
     guard !isRunning else { return }
@@ -338,7 +338,7 @@ final class World {
   func killed(_ device: String, _ configure: (App) -> Void = { _ in }) -> App {
     let app = app(device, configure)
     app.register()
-    // what comes behind a hello waits for the cluster's word, of which this world alone hears nothing: for its 100 ms
+    // messages after a hello wait for the cluster's answer, which this world alone never gets: for its 100 ms
     run(core.cluster == nil ? appDelay * 3 : .milliseconds(150))
     app.kill()
     return app
