@@ -8,7 +8,7 @@ import Testing
 private let phone = DeviceKey(user: "alice", device: "phone")
 private let now: Int64 = 1_790_000_000_000
 
-/// Directories in their file: imports, versions, and what a device is told of them.
+/// Directories in their file: imports, versions, and what a device is sent of them.
 @Suite struct DirectoryFileTests {
   private let folder: Folder
   private let file: DirectoryFile
@@ -67,7 +67,7 @@ private let now: Int64 = 1_790_000_000_000
     #expect(try file.names(for: DirectoryFind(text: "contact"), of: phone, accounts: []).count == 20)
   }
 
-  /// All of an answer, page by page.
+  /// All pages of an answer.
   private func ask(_ have: Int? = nil, _ device: DeviceKey = phone, _ accounts: [String] = ["default"]) throws
     -> (version: Int, from: Int?, part: DirectoryPart, pages: Int)
   {
@@ -110,7 +110,7 @@ private let now: Int64 = 1_790_000_000_000
     #expect(all == [ann])
   }
 
-  @Test func `a long write shows that it goes on: its thread is not taken for one that hangs`() throws {
+  @Test func `a long write reports its progress: its thread is not reported as one that hangs`() throws {
     var signs = 0
     file.getsOn = { signs += 1 }
     _ = try replace((0..<5_000).map { Contact(15_550_000_000 + Int64($0), isBlocked: true) })
@@ -119,7 +119,7 @@ private let now: Int64 = 1_790_000_000_000
     #expect(signs == 15)
   }
 
-  @Test func `DIR-2: who has a version gets the difference: names, blocks and what is gone`() throws {
+  @Test func `DIR-2: a device with a version gets the difference: names, blocks and removals`() throws {
     let first = try replace([ann, spam]).version
     _ = try ask()
     #expect(try ask(first).part.block == [] && ask(first).version == first)
@@ -131,7 +131,7 @@ private let now: Int64 = 1_790_000_000_000
     #expect(try ask(second).part.identify == [])
   }
 
-  @Test func `a number that leaves one directory of a device stays with what the other says`() throws {
+  @Test func `a number that leaves one directory of a device stays with what the other contains`() throws {
     let account = Contact(ann.number, label: "Ann at work", isBlocked: true)
     _ = try replace([account], in: "account:default")
     _ = try replace([ann])
@@ -204,7 +204,7 @@ private let now: Int64 = 1_790_000_000_000
     #expect(Set(told.part.identify?.map(\.n) ?? []).count == 27_000)
   }
 
-  @Test func `the directory changes between two pages: the answer begins anew under the new version`() throws {
+  @Test func `the directory changes between two pages: the answer restarts under the new version`() throws {
     _ = try replace((0..<20_000).map { Contact(15_550_000_000 + Int64($0), label: "x") })
     let first = try file.answer(.init(DirectoryGet()), to: phone, accounts: [], now: now)
     let next = try #require(first.answer.next)
@@ -238,7 +238,7 @@ private let now: Int64 = 1_790_000_000_000
   }
 }
 
-/// What an import may be, and what it may not.
+/// What an import may contain, and what it may not.
 @Suite struct ContactReaderTests {
   private func read(_ text: String, _ form: ContactReader.Form = .csv, removals: Bool = false, limit: Int = 10, step: Int = 7)
     throws
@@ -293,7 +293,7 @@ private let now: Int64 = 1_790_000_000_000
     #expect(throws: ContactReader.Fault(line: line, why: why)) { try read(text) }
   }
 
-  @Test func `bytes that are no UTF-8, and lines that are no JSON`() {
+  @Test func `bytes that are not UTF-8, and lines that are not JSON`() {
     var reader = ContactReader(.csv)
     #expect(throws: ContactReader.Fault(line: 2, why: "is not UTF-8")) {
       try reader.read(Array("number,label,kind\n".utf8) + [0x2b, 0xff, 0x0a])

@@ -10,7 +10,8 @@ import Testing
 
 @testable import Store
 
-/// Directories of several nodes over one shared store in memory, without threads or time: each node has its file, and takes its turns.
+/// Directories of several nodes over one shared store in memory, without threads or time: each node has its file, and takes its
+/// steps.
 @Suite struct DirectorySyncTests {
   private final class Node {
     typealias Result = Swift.Result<DirectoryFile.Change, DirectoryService.Fault>
@@ -31,14 +32,14 @@ import Testing
       sync = DirectorySync(file, client, counters, logger: logger, clock: { [hub] in hub.now }) {}
     }
 
-    /// One request and its answer, at the most.
+    /// At most one request and its answer.
     func step() {
       hub.now = hub.now + .milliseconds(100)
       sync.step(at: hub.now)
       answers.deliver(to: client)
     }
 
-    /// Until nothing is left to do.
+    /// Runs until nothing is left to do.
     func run() {
       sync.received()
       for _ in 0..<20_000 {
@@ -48,7 +49,7 @@ import Testing
       Issue.record("it comes to no end")
     }
 
-    /// Begins; the answer comes with later steps.
+    /// Begins an import; the answer comes with later steps.
     func begin(
       _ contacts: [Contact], removing numbers: [Int64] = [], replaces: Bool, in scope: String = "user:alice",
       done: @escaping (Result) -> Void
@@ -86,7 +87,7 @@ import Testing
     func version(_ scope: String = "user:alice") throws -> Int { try file.syncState(scope).version }
   }
 
-  /// A device that goes from node to node, and what it was told.
+  /// A device that moves from node to node, and what it was sent.
   private struct Device {
     let key: DeviceKey
     var accounts: [String]
@@ -125,7 +126,7 @@ import Testing
       (have, of) = (answer.version, answer.of)
     }
 
-    /// What its directories say at a node.
+    /// The contents of its directories at a node.
     func expected(_ node: Node) throws -> [Int64: Contact] {
       var out: [Int64: Contact] = [:]
       for scope in DirectoryScope.of(key, accounts: accounts) {
@@ -158,7 +159,7 @@ import Testing
     #expect(
       try nodes.allSatisfy { try $0.file.syncState(scope).isCopy && $0.file.syncState(scope).sharedStore == $0.version(scope) })
   }
-  /// What the shared store has lost or has got is noticed with the next comparison.
+  /// The next comparison notices what the shared store has lost or gained.
   private func reconnect(_ nodes: [Node]) {
     hub.now = hub.now + .seconds(10)
     for node in nodes { node.sync.reconnected() }
@@ -203,7 +204,7 @@ import Testing
     #expect(try all[0].contacts() == [contact(7, "x")])
   }
 
-  /// A new part is where contacts come, and none is longer than others may read.
+  /// New parts are made where contacts are added, and none is longer than others may read.
   @Test func `parts have their bounds whatever is added and removed: between, before, behind, all of one, long labels`() throws {
     let all = try nodes(2)
     var random = SplitMix64(seed: 5)
@@ -402,7 +403,7 @@ import Testing
     }
     guard case .success(.directories(let none)) = hub.answer(.directories(since: 0)) else { return #expect(Bool(false)) }
     #expect(none.versions.isEmpty, "no node puts back what it has by itself")
-    // one of them is imported anew, the other is given back
+    // one of them is imported again, the other is restored
     try all[1].change([contact(3, "c")])
     for node in all { node.run() }
     #expect(try all[0].contacts() == [contact(1, "a"), contact(3, "c")], "on the copy")
@@ -413,7 +414,8 @@ import Testing
     #expect(all.allSatisfy { $0.counters.stale.value == 0 })
   }
 
-  @Test func `a failover loses the last version: who has it serves it, and the next import at any node is at all of them, whole`()
+  @Test
+  func `a failover loses the last version: a node with it serves it, and the next import at any node is at all of them, whole`()
     throws
   {
     let all = try nodes(3)
@@ -438,7 +440,7 @@ import Testing
     #expect(all.allSatisfy { $0.counters.stale.value == 0 })
     try device.ask(all[0])
     #expect(try device.numbers == device.expected(all[2]))
-    // made anew by one that has what was lost: with it
+    // imported again by a node that has what was lost: with it
     let replicaAgain = hub.store
     try all[0].change([contact(4, "lost again")])
     hub.store = replicaAgain
@@ -457,7 +459,7 @@ import Testing
     try agree(all)
     var devices = [Device("before", accounts: []), Device("between", accounts: [])]
     try devices[0].ask(all[2])
-    // what is there only between: no comparison of first and last shows it
+    // a contact that only the version between has: no comparison of first and last shows it
     try all[0].change([contact(9, "between", isBlocked: true)])
     try devices[1].ask(all[0])
     try all[0].change([contact(3, "c")], removing: [contact(9, "").number])
@@ -470,15 +472,14 @@ import Testing
     #expect(devices[0].wholes == 1 && devices[1].wholes == 2)
   }
 
-  @Test func `a version of which a part is gone, or that nobody here has signed, is not served; the next import mends it`() throws
-  {
+  @Test func `a version that lacks a part, or that no node here has signed, is not served; the next import repairs it`() throws {
     let all = try nodes(3)
     let many = (0..<5_000 as Range<Int64>).map { contact($0, "n") }
     try all[0].replace(many)
     try agree([all[0], all[1]])
     let version = try all[0].version()
     try all[0].change([contact(1, "one"), contact(4_500, "two")])
-    // half of it: as a shared store would have it that was restored from a broken file
+    // half of it, as in a shared store that was restored from a broken file
     let names = try all[0].file.partNames("user:alice")
     hub.hides = [try #require(names.last).name]
     for node in all { node.run() }
@@ -494,7 +495,7 @@ import Testing
     #expect(all.allSatisfy { $0.counters.stale.value == 0 })
   }
 
-  @Test func `a version that comes late becomes a later one: a device that has been told of another directory hears of it`()
+  @Test func `a version that arrives late becomes a later one: a device that was sent another directory gets it`()
     throws
   {
     let all = try nodes(2)
@@ -537,7 +538,7 @@ import Testing
     var device = Device("phone", accounts: ["work"])
     try device.ask(all[0])
     #expect(device.numbers.count == 2)
-    // the version is the user's own in both: it does not tell the one from the other
+    // the version is the user's own in both: it does not distinguish them
     device.accounts = []
     try device.ask(all[1])
     #expect(device.numbers.count == 1 && device.wholes == 2)
@@ -563,7 +564,7 @@ import Testing
     #expect(device.have == 9_000_000_000_000, "a version that this node does not have yet")
   }
 
-  @Test func `what a stranger has written into the shared store is not taken, traps nothing, and stops nothing else`() throws {
+  @Test func `what a stranger has written into the shared store is not used, traps nothing, and stops nothing else`() throws {
     let all = try nodes(2)
     try all[0].replace([contact(1, "a")], in: "user:bob")
     let texts = [
@@ -580,7 +581,7 @@ import Testing
         _ = hub.answer(.commitDirectory(DirectoryCommit(scope, from: 0, to: version, head: bytes)))
       }
     }
-    // heads that are well-formed, and what they name is not
+    // heads that are well-formed and name contents that are not
     for (index, part) in ["", "x\n", "+15550000001,a\n", "+15550000001,a,identify\n+15550000001,a,identify\n"].enumerated() {
       version += 2
       _ = hub.answer(.stageDirectoryParts([DirectoryPiece("p\(index)", Array(part.utf8))]))
@@ -605,7 +606,7 @@ import Testing
     let all = try nodes(3)
     let scopes = ["user:alice", "account:work"]
     var devices = [Device("a", accounts: ["work"]), Device("b", accounts: []), Device("c", accounts: ["work"])]
-    /// What was done, by the version that it became.
+    /// The imports that were done, by the version that each became.
     var done: [String: [Int: (changes: [Contact], removed: [Int64], replaces: Bool)]] = [:]
     for step in 0..<300 {
       let node = all[below(3)]
@@ -636,7 +637,7 @@ import Testing
       try devices[index].ask(all[below(3)])
       #expect(try devices[index].numbers == devices[index].expected(all[0]), "seed \(seed), device \(index)")
     }
-    // without lost answers it is known what was done: the nodes have that, in the order of its versions
+    // without lost answers it is known which imports were done: the nodes have those, in the order of their versions
     for scope in scopes where !isLossy {
       var wanted: [Int64: Contact] = [:]
       for (_, one) in (done[scope] ?? [:]).sorted(by: { $0.key < $1.key }) {

@@ -12,7 +12,7 @@ import Testing
 private let phone = DeviceKey(user: "alice", device: "phone")
 private let tablet = DeviceKey(user: "alice", device: "tablet")
 
-/// Calls of a user, made of records.
+/// Calls of a user, made from records.
 @Suite struct HistoryTests {
   private let folder: Folder
   private let file: DirectoryFile
@@ -130,7 +130,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
 
   @Test
   func
-    `the thread: records become calls that devices hear of, an import reaches devices and the call machine, a request is answered`()
+    `the thread: records become calls that devices learn of, an import reaches devices and the call machine, a request is answered`()
     throws
   {
     let heard = Mutex<[SessionCommand]>([])
@@ -217,7 +217,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     #expect(try ask("d0").first?.identify?.first?.l == "Bob 0" && file.answers.hits == 15)
   }
 
-  @Test func `a store tells of records once they are in their file, orphans too`() throws {
+  @Test func `a store reports records once they are in their file, orphans too`() throws {
     let told = Mutex<[CallID]>([])
     let path = folder.path + "/store.db"
     let journal = try JournalFile(path: path + ".started")
