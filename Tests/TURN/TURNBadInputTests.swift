@@ -4,7 +4,7 @@ import Testing
 
 @testable import TURN
 
-/// What a server, or who says that he is one, may send: nothing of it traps, and nothing that is forged has an effect.
+/// What a server, or a sender that claims to be one, may send: nothing of it traps, and nothing that is forged has an effect.
 @Suite struct TURNBadInputTests {
   @Test func `answers without our integrity have no effect once there are credentials`() throws {
     let rig = TURNRig()
@@ -35,7 +35,7 @@ import Testing
     #expect(rig.client.state == .allocating && rig.client.ignored == 2 && rig.take().isEmpty)
   }
 
-  @Test func `data of who has no permission, and of channels that are none, is dropped`() throws {
+  @Test func `data of peers without a permission, and of unbound channels, is dropped`() throws {
     let rig = TURNRig()
     try rig.allocate()
     let stranger = rig.write(.indication, .data, TransactionID(high: 1, low: 2)) { writer in
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `every prefix and every changed octet of what a server says is survived, at each state`() throws {
+  @Test func `every prefix and every changed octet of a server's messages is survived, at each state`() throws {
     let base = TURNRig()
     base.start()
     let first = try base.sent()
