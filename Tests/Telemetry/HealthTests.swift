@@ -29,8 +29,8 @@ import Testing
     #expect(threads.map { $0["milliseconds"] as? Int } == [2_100, 3_000])
   }
 
-  /// A restart for a disk that hangs, or for a user who asks too much of the directory, would end every call.
-  @Test func `healthz speaks of vital threads alone, readyz of the others`() throws {
+  /// A restart because of a disk that hangs, or a user that asks too much of the directory, would end every call.
+  @Test func `healthz reports vital threads alone, readyz the others as well`() throws {
     readiness.set("sip", ready: true)
     for (thread, isAlive, isReady) in [("control", false, true), ("directory", true, false), ("store", true, false)] {
       let hung = [ThreadWatch.Hung(thread: thread, age: .milliseconds(2_100))]
@@ -61,7 +61,7 @@ import Testing
     #expect(rows.map { $0["note"] as? String } == [nil, "half full"])
   }
 
-  @Test func `metrics come in the text format, other paths are nobody's`() {
+  @Test func `metrics come in the text format, other paths have no page`() {
     #expect(pages.page("/metrics")?.contentType == "text/plain; version=0.0.4; charset=utf-8")
     #expect(pages.page("/") == nil)
   }
