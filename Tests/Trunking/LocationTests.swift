@@ -61,7 +61,7 @@ import Testing
       a: ["a.example": ["192.0.2.1"]])
     #expect(World([trunk()], zone).targets() == ["udp 192.0.2.1:5070", "tls 192.0.2.1:5061"])
     #expect(World([trunk()], Zone(a: ["carrier.example": ["192.0.2.5"]])).targets() == ["udp 192.0.2.5:5060"])
-    // "." : decidedly not
+    // ".": the service is decidedly not available (RFC 2782)
     let refused = Zone(srv: ["_sip._udp.carrier.example": [srv(0, 0, 0, ".")]], a: ["carrier.example": ["192.0.2.5"]])
     #expect(World([trunk(transport: .udp)], refused).targets().isEmpty)
   }
@@ -105,7 +105,7 @@ import Testing
     world.advance(.seconds(120))
     #expect(world.targets() == ["udp 192.0.2.2:5060"])
     #expect(world.news.last == .located(trunk: "carrier", [SocketAddress("192.0.2.2:5060")!]))
-    // nothing at all is no answer that takes servers away
+    // an empty answer does not remove servers
     world.zone.a = [:]
     world.advance(.seconds(120))
     #expect(world.targets() == ["udp 192.0.2.2:5060"])
@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test func `a name that comes and goes with the answers to others is not asked each time`() {
-    // SRV comes and goes each second, and the addresses of the name itself, which have no answer, are needed in between
+    // SRV disappears and returns each second, and the addresses of the name itself, which have no answer, are needed in between
     var zone = Zone(
       srv: ["_sip._udp.carrier.example": [srv(1, 1, 5070, "a.example")]], a: ["a.example": ["192.0.2.1"]], timeToLive: .seconds(1)
     )
@@ -161,7 +161,7 @@ import Testing
     #expect(world.targets() == ["udp 192.0.2.1:5070"])
   }
 
-  @Test func `a name that nobody answers is said to be not located, once`() {
+  @Test func `a name that no server answers is reported as not located, once`() {
     for drops in [false, true] {
       var zone = Zone()
       if drops { zone.dropped = Set(DNSQuestion.Kind.allCases) } else { zone.isDead = true }
@@ -232,7 +232,7 @@ import Testing
       srv: ["_sip._udp.carrier.example": many],
       a: Dictionary(uniqueKeysWithValues: (0..<2_000).map { ("h\($0).example", ["192.0.2.\($0 % 250)"]) }))
     let world = World([trunk(transport: .udp)], zone)
-    // two of the name itself, which are asked beside its SRV
+    // two queries for the name itself, which are sent beside its SRV
     #expect(world.targets().count <= 16 && world.asked.count <= 64 + 2)
     let loop = World(
       [trunk()],

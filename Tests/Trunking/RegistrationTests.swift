@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test func `of several nodes one registers and probes; the others take the trunk for reachable`() {
+  @Test func `of several nodes one registers and probes; the others regard the trunk as reachable`() {
     var world = World(
       [trunk("192.0.2.1", registration: .init(user: "gw", expires: 600), probe: .init(interval: .seconds(30)))],
       sharesDuties: true)
@@ -139,7 +139,7 @@ import Testing
     #expect(!world.machine.isUnregistering)
     world.advance(.seconds(1_000))
     #expect(world.requests.count == 2)
-    // a refresh is under way: the number after its
+    // while a refresh is under way: the sequence number after the refresh's
     world = self.world()
     world.answer(200, expires: 100)
     world.advance(.seconds(86))
@@ -240,7 +240,7 @@ import Testing
       world.advance(.seconds(1_000))
       #expect(world.requests.count == (taken ? 2 : 1))
     }
-    // a refresh that fails leaves the binding of before
+    // a refresh that fails leaves the earlier binding
     var world = world()
     world.answer(200, expires: 100)
     world.advance(.seconds(86))
@@ -271,7 +271,7 @@ import Testing
     }
   }
 
-  @Test func `the others take the word of the node that registers and probes a trunk`() {
+  @Test func `the other nodes use the report of the node that registers and probes a trunk`() {
     var world = World(
       [trunk("192.0.2.1", registration: .init(user: "gw", expires: 600), probe: .init(interval: .seconds(30)))],
       sharesDuties: true)
@@ -283,7 +283,7 @@ import Testing
     #expect(world.machine.isUsable("carrier", at: world.now) && !world.machine.isRegistered("carrier") && why() == .notRegistered)
     world.feed(.reported(["other": .notAnswering]))
     #expect(world.machine.isRegistered("carrier") && why() == nil)
-    // its own word counts once it leads
+    // its own report counts once it leads
     world.feed(.duty(trunk: "carrier", true))
     #expect(world.machine.troubles == ["carrier": .notRegistered])
     world.feed(.reported(["carrier": .notAnswering]))
