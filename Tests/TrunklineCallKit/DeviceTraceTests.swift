@@ -8,7 +8,7 @@ import Testing
 @testable import TrunklineCallKit
 @testable import TrunklineClient
 
-/// The trace that the SDK makes on a device, made on the stand-in: the same lines, and nothing of anybody.
+/// The trace that the SDK makes on a device, made on the stand-in: the same lines, and no personal data.
 @Suite struct DeviceTraceTests {
   /// No gateway is reached.
   private struct NoSockets: SocketConnector {
@@ -55,7 +55,7 @@ import Testing
     phone.advance(.milliseconds(50))
   }
 
-  // little virtual time: what is left of an action's time is measured against the real date
+  // little virtual time: the rest of an action's time is measured against the real date
 
   /// Two calls that ring and are declined, a route, a cellular call, a crash.
   private func play(_ phone: StandInPhone) {
@@ -74,7 +74,7 @@ import Testing
     phone.advance(.milliseconds(50))
   }
 
-  /// Without times, the other party of a call, and counters that differ on either side.
+  /// The lines without times, the other party of a call, and counters that differ between the sides.
   private func comparable(_ lines: [String], _ events: Set<String>) -> [String] {
     lines.compactMap { line in
       let words = line.split(separator: " ").map(String.init)
@@ -88,7 +88,8 @@ import Testing
     let (phone, held) = phone()
     play(phone)
     let trace = held.trace
-    // the order of what the app says, and of what the system does: the log is the phone's, which hears and says at other moments
+    // the order of the app's reports, and of the system's events: the log is the phone's, which receives and sends at other
+    // moments
     for events: Set<String> in [
       ["app report", "app ended", "app fulfill", "app fail", "app pushHandled"],
       ["system deliver", "system reported", "system didBegin", "system perform", "system didReset", "user foreground"],
@@ -101,7 +102,7 @@ import Testing
     #expect(trace.contains { $0.contains("perform action=1 do=end") && $0.contains("timeout=") })
   }
 
-  @Test func `it contradicts no rule, and names nobody`() {
+  @Test func `the trace contradicts no rule, and names no person`() {
     let (phone, held) = phone()
     play(phone)
     let lines = held.trace
@@ -114,7 +115,7 @@ import Testing
     #expect(verdict.headers.first?.system == "CallKitSystem" && verdict.headers.first?.lines == lines.count - 1)
   }
 
-  @Test func `a kept trace survives the process: the next one goes on in the file, and both are judged`() throws {
+  @Test func `a kept trace survives the process: the next one continues in the file, and both are judged`() throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("trace-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: file) }
     let (phone, _) = phone(file: file)
@@ -142,7 +143,7 @@ import Testing
     phone.advance(.milliseconds(50))
     let text = String(decoding: try Data(contentsOf: folder.appendingPathComponent("phone.trace")), as: UTF8.self)
     #expect(text.hasPrefix("0.000 app trace version=1 by=TrunklineClient") && text.contains("system deliver id=1"))
-    // in front the phone is unlocked, and a keychain that is closed still is another than R29's
+    // in the foreground the phone is unlocked, and a keychain that is still closed is not R29's
     phone.foreground()
     phone.advance(.milliseconds(50))
     #expect(TraceCheck.judge(Array(held.trace.joined(separator: "\n").utf8)).contradicted == [.r29])
@@ -161,7 +162,7 @@ import Testing
     #expect(TraceCheck.judge(Array(trace.text.joined(separator: "\n").utf8)).exitCode == 0)
   }
 
-  @Test func `R18: what the system says on another queue is marked`() {
+  @Test func `R18: what the system calls on another queue is marked`() {
     let trace = PhoneTrace(system: "CallKitSystem", groups: 2)
     trace.note(.began, .zero)
     trace.note(.audioDeactivated, .zero, isFromOtherQueue: true)
