@@ -7,13 +7,13 @@ import Testing
 
 @testable import TrunklineClient
 
-/// The engine before parts that misbehave: closures, audio devices, keychains, call systems. No main actor takes part: one that hangs changes
-/// nothing here.
+/// The engine with parts that misbehave: closures, audio devices, keychains, call systems. No main actor takes part: one that
+/// hangs changes nothing here.
 @Suite struct EngineBadInputTests {
   private static let first = Identifier(high: 3, low: 1)
   private static let second = Identifier(high: 3, low: 2)
 
-  /// An engine, and what it was told to show.
+  /// An engine, and what it was asked to show.
   private struct Rig {
     let engine: PhoneEngine
     let sockets = FakeSockets()
@@ -34,13 +34,13 @@ import Testing
     }
 
     func give(_ input: PhoneMachine.Input) { engine.enqueue { $0.give(input) } }
-    /// What the engine has been given is done.
+    /// Returns when the engine has handled all its inputs.
     func drain() { engine.executor.queue.sync {} }
     func logIn() async {
       for await _ in sockets.hellos.stream { break }
       sockets.welcome()
     }
-    /// Waits for a word of the trace, or of what was sent; the test's time limit is the limit.
+    /// Waits for an entry of the trace, or for a sent message; the test's time limit is the limit.
     func until(_ isThere: () -> Bool) async { while !isThere() { try? await Task.sleep(for: .milliseconds(2)) } }
     func info(_ call: Identifier) -> CallInfo? {
       engine.executor.queue.sync { engine.assumeIsolated { $0.machine.info(of: call) } }
@@ -49,7 +49,7 @@ import Testing
 
     func dial(_ call: Identifier) { give(.dial(call, to: Handle(k: .phone, h: "+15551230001"))) }
     func count(of type: String) -> Int { sockets.sent.count { $0.contains(#""t":"\#(type)""#) } }
-    /// The gateway takes the newest call.
+    /// The gateway accepts the newest call.
     func takeCall(_ call: Identifier, seq: Int) async {
       await until { sockets.sent.contains { $0.contains(#""t":"call.start""#) && $0.contains("\(call)") } }
       let text = sockets.sent.last { $0.contains(#""t":"call.start""#) } ?? ""
@@ -65,7 +65,8 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(1))) func `a token closure that hangs is told, asked again for a call, and the call goes out`() async
+  @Test(.timeLimit(.minutes(1))) func `a token closure that hangs is reported, asked again for a call, and the call goes out`()
+    async
   {
     let asked = Mutex(0)
     let token: @Sendable () async throws -> String = {
@@ -92,7 +93,7 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(1)), arguments: ["", " ", "two words", "line\n", "ümlaut", String(repeating: "x", count: 20_000)])
-  func `a token closure that returns rubbish is told, and nothing of it is sent`(text: String) async {
+  func `a token closure that returns rubbish is reported, and no rubbish is sent`(text: String) async {
     let rig = Rig(token: { text })
     await rig.until { rig.engine.trace.text.contains { $0.contains("tokenFailed") } }
     rig.drain()
@@ -115,7 +116,7 @@ import Testing
       if phase == .stop || phase == .release { rig.give(.act(Self.first, .end)) }
     }
     await rig.until { device.isHanging }
-    // the device hangs: a push is reported nevertheless, in its own turn
+    // the device hangs: a push is reported nevertheless, in its own step
     rig.push(Self.second)
     #expect(rig.system.performed.contains { if case .report(Self.second, _, _) = $0 { true } else { false } })
     await rig.until { rig.isOver(Self.first) }
@@ -134,7 +135,7 @@ import Testing
   @Test(.timeLimit(.minutes(1)), arguments: ["closed", "full", "gone"])
   func `a keychain that is closed, full or gone: login, push and call work, and a sealed caller is Unknown`(kind: String) async {
     let path = NSTemporaryDirectory() + "secrets-\(UUID().uuidString)"
-    // a file where the folder was
+    // a file instead of the folder
     #expect(FileManager.default.createFile(atPath: path, contents: Data()))
     defer { try? FileManager.default.removeItem(atPath: path) }
     let secrets: any SecretStore = kind == "gone" ? FileSecrets(folder: path) : UnwritableSecrets(isFull: kind == "full")
@@ -175,7 +176,7 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(1)))
-  func `a main actor that looks at nothing: a call comes, is answered and heard, and what waits is bounded`()
+  func `a main actor that reads nothing: a call comes, is answered and heard, and the queued updates are bounded`()
     async
   {
     let rig = Rig()
@@ -213,7 +214,7 @@ extension AudioRequest {
   static let phases: [AudioRequest] = [.configure, .start, .stop, .release]
 }
 
-/// Performs what it is asked for at once, and keeps what it was told.
+/// Performs requests at once, and keeps them and what it was notified of.
 private final class WatchedSystem: CallSystem {
   private struct State {
     var queue: DispatchQueue?

@@ -45,7 +45,7 @@ import Testing
   }
 }
 
-/// What every audio device keeps to (AUD-2, AUD-4, C6, C7).
+/// What every audio device guarantees (AUD-2, AUD-4, C6, C7).
 @Suite struct AudioDeviceTests {
   @Test(arguments: [0, 1]) func `AUD-4: the four phases, in any order that the system may choose`(which: Int) {
     let device: any AudioDevice = which == 0 ? FileAudio([1, 2, 3], repeats: true) : NoAudio()
@@ -83,7 +83,8 @@ import Testing
     #expect(device.drainReceived().spokenSince != nil)
   }
 
-  /// 300 Hz at 8 kHz are 300 Hz at 16 kHz: of 20 ms each the device makes twice as many samples of what it says, and half of what it hears.
+  /// 300 Hz at 8 kHz stay 300 Hz at 16 kHz: in each 20 ms the device makes twice as many samples of what it says, and half as
+  /// many of what it hears.
   @Test(.timeLimit(.minutes(1))) func `what was recorded on a telephone line is said and heard at the rate of the device`() async
   {
     let handle = AudioHandle()
@@ -104,7 +105,7 @@ import Testing
       heard += device.drainReceived().samples
       await Task.yield()
     }
-    // what is heard behind the eight frames is silence, and there is the more of it the later this looks
+    // after the eight frames silence is heard, and there is more of it the later this check runs
     for (samples, rate) in [(captured, 16_000.0), (Array(heard.prefix(8 * 160)), 8_000)] {
       let some = samples[(samples.count / 4)..<(samples.count / 2)]
       let peak = some.map { abs(Int($0)) }.max() ?? 0
@@ -116,9 +117,10 @@ import Testing
 }
 
 @Suite struct BurstTests {
-  /// A unit of an iPhone takes 85 samples at a time, or 171, and not at the media thread's ticks: what is ready must last until the next one.
+  /// An iPhone's audio unit reads 85 samples at a time, or 171, and not at the media thread's ticks: the ready audio must last
+  /// until the next one.
   @Test(.timeLimit(.minutes(1)), arguments: [0, 171, 400])
-  func `what a unit takes at once is ready beyond the frame of each tick`(burst: Int) async throws {
+  func `what a unit reads at once is ready beyond the frame of each tick`(burst: Int) async throws {
     let handle = AudioHandle()
     handle.expectBursts(of: burst)
     let thread = try #require(MediaThread(handle) { _ in })
@@ -133,9 +135,9 @@ import Testing
   }
 }
 
-/// What connections to TURN servers say to the media thread.
+/// What connections to TURN servers report to the media thread.
 @Suite struct RelayNewsTests {
-  @Test func `what waits has a limit; an end is taken all the same, once`() throws {
+  @Test func `queued events have a limit; an end is accepted all the same, once`() throws {
     let thread = try #require(MediaThread(AudioHandle()) { _ in })
     let call = Identifier(high: 1, low: 1)
     func give(_ event: RelayEvent, _ connection: Int = 16) -> Bool {
@@ -196,7 +198,7 @@ import Testing
     }
   }
 
-  @Test func `E2E-2: a sealed caller is read by who has the key, for its call only`() throws {
+  @Test func `E2E-2: a sealed caller is read with the key, for its call only`() throws {
     let secrets = MemorySecrets()
     let key = try #require(SealedCaller.key(in: secrets, .seeded(6)))
     #expect(SealedCaller.key(in: secrets, .seeded(7)) == key && SealedCaller.publicText(of: key)?.count == 43)
@@ -274,7 +276,7 @@ import Testing
 }
 
 @Suite struct EndReasonTests {
-  @Test func `each reason has the words of the vectors, and what the screen is told`() throws {
+  @Test func `each reason has the text and the reason for the screen that the vectors state`() throws {
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .appendingPathComponent("Vectors/client/texts.txt")
     let rows = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }

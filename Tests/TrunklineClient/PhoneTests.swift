@@ -7,7 +7,8 @@ import Testing
 
 @testable import TrunklineClient
 
-/// The phone as an app sees it, before a gateway that the test plays. One phone a process: one suite, one after the other.
+/// The phone as an app sees it, with a gateway that the test plays. A process has one phone, so there is one suite, one test
+/// after the other.
 @MainActor @Suite(.serialized) struct PhoneTests {
   private struct NoToken: Error, CustomStringConvertible { let description = "the backend is away" }
   private static let gateway = "wss://phone.example.com/v1/connect"
@@ -80,14 +81,14 @@ import Testing
       #expect(closing == "\(Self.gateway) 1000")
       break
     }
-    // what the loser still says is not the session's
+    // later events of the losing socket are not the session's
     sockets.deliver(.opened, on: 0)
     sockets.deliver(.closed(1006, "late"), on: 0)
     sockets.deliver(.received(Array(#"{"t":"ping"}"#.utf8)), on: 1)
     #expect(phone.state == .online && sockets.opened == [Self.gateway])
   }
 
-  @Test func `two attempts that fail are one break, told when the second has failed`() async {
+  @Test func `two attempts that fail are one break, reported when the second has failed`() async {
     let sockets = FakeSockets()
     sockets.hang()
     sockets.haveAlternate()
@@ -104,7 +105,7 @@ import Testing
     #expect(phone.state == .connecting)
   }
 
-  @Test func `a second phone is refused in its state, and the first one goes on`() async {
+  @Test func `a second phone is refused in its state, and the first one continues`() async {
     let sockets = FakeSockets()
     let first = phone(sockets)
     let second = phone(FakeSockets())
@@ -125,12 +126,12 @@ import Testing
     await online(phone(sockets), sockets)
   }
 
-  @Test func `a token closure that throws is told with its text`() async {
+  @Test func `a token closure that throws is reported with its text`() async {
     let phone = phone(FakeSockets()) { throw NoToken() }
     await wait(for: .failed(.noToken("the backend is away")), phone)
   }
 
-  @Test func `a token that is refused is asked for anew once, then told`() async {
+  @Test func `a token that is refused is requested again once, then reported`() async {
     let sockets = FakeSockets()
     let asked = Mutex(0)
     let phone = phone(sockets) {
@@ -154,7 +155,7 @@ import Testing
     await wait(for: .failed(error), phone)
   }
 
-  @Test func `a call to nobody ends at once, and says so`() {
+  @Test func `a call to an empty number ends at once, with that error`() {
     let phone = phone(FakeSockets())
     for number in ["", "   ", "\n"] {
       let call = phone.call(number)
@@ -177,7 +178,7 @@ import Testing
     #expect(call.error == error && call.endReason == .forbidden)
   }
 
-  @Test func `a call without a microphone is none, and says what to do; once it is granted the next one goes out`() async throws {
+  @Test func `a call without a microphone fails with what to do; once it is granted the next one goes out`() async throws {
     let sockets = FakeSockets()
     let phone = phone(sockets)
     await online(phone, sockets)
@@ -229,7 +230,7 @@ import Testing
     let payload =
       #"{"call":"\#(call)","wake":"w","gw":"wss://other.example/v1/connect","from":{"k":"phone","h":"+1555","n":"Jane"}}"#
     system.pushed(Array(payload.utf8))
-    // the main actor is this test: it is not given back until the trace has the report
+    // this test holds the main actor until the trace has the report
     while !phone.trace.contains(where: { $0.contains("reported") }) { usleep(1_000) }
     #expect(phone.calls.isEmpty)
     while phone.calls.isEmpty { await Task.yield() }
@@ -284,7 +285,7 @@ import Testing
     let phone = phone(sockets, system: reporter)
     await online(phone, sockets)
     let id = try #require(Identifier("8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"))
-    // An offer that media can be made of: one that it refuses would end the call by itself, before the cancellation or after it.
+    // An offer that media can be made of: one that it refuses would end the call by itself, before or after the cancellation.
     let offer = CallOffer(
       from: Handle(k: .phone, h: "+1555", n: "Jane"), to: Handle(k: .phone, h: "+1556"), acct: "default", sdp: gatewayOffer,
       gen: 1, exp: 0)
