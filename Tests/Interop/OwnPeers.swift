@@ -2,7 +2,8 @@ import Foundation
 import SpeechScore
 import Testing
 
-/// Our own ends of a call, `trunkline-lab trunk` and `trunkline-lab phone`, and a browser on the web phone, each a process of its own.
+/// Our own ends of a call, `trunkline-lab trunk` and `trunkline-lab phone`, and a browser on the web phone, each a separate
+/// process.
 extension Peers {
   /// A simulated carrier on the address that the gateway's trunk calls.
   static func trunk(_ gateway: GatewayUnderTest, _ arguments: [String]) async throws -> Spawned {
@@ -29,7 +30,7 @@ extension Peers {
   }
 
   /// Headless Chromium on the web phone that the gateway serves, logged in by link.
-  /// `wake`: opened by a push in place of a login.
+  /// `wake`: opened by a push instead of a login.
   static func browser(_ gateway: GatewayUnderTest, user: String = "alice", wake: String? = nil, _ arguments: [String])
     async throws
     -> Spawned

@@ -2,7 +2,7 @@ import Foundation
 import SpeechScore
 import Testing
 
-/// The real peers of a test, each a process of its own.
+/// The real peers of a test, each a separate process.
 enum Peers {
   /// An aiortc client of `trunkline.v1`. `script`: another one that accepts the arguments of `app_phone.py`.
   static func phone(

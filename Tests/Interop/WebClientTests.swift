@@ -194,7 +194,7 @@ extension Interop {
       try await service.stop()
     }
 
-    @Test func `a push that is none, or of a later version, is shown and rings nowhere`() async throws {
+    @Test func `a push without a valid call, or of a later version, is shown and rings nowhere`() async throws {
       let gateway = try await GatewayUnderTest()
       let page = try await BarePage(gateway)
       try await page.open(gateway, token: nil)
