@@ -29,7 +29,7 @@ import Testing
     #expect(ports.inUse == 0)
   }
 
-  @Test func `addresses have their own, and when all are used there is none until one comes back`() {
+  @Test func `each address has its own ports, and when all are used there is none until one is released`() {
     let ports = TrunkPorts(20_000...20_007)
     let other = IPAddress(127, 0, 0, 2)
     let here = (0..<4).compactMap { _ in ports.draw(on: .loopback) }
