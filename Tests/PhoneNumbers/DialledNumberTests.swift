@@ -95,7 +95,7 @@ import Testing
     #expect("\(NumberRefusal.local(region: "US"))".contains("area code"))
   }
 
-  @Test func `a number has one spelling: with a prefix too many it is none`() {
+  @Test func `a number has one spelling: with a prefix too many it is refused`() {
     #expect(throws: NumberRefusal.length(region: "NG")) { try DialledNumber("008297374896908", in: NumberPlan(country: "NG")) }
     for text in ["+39 06 698 12345", "+54 9 11 2345 6789", "+225 01 23 45 67 89"] {
       let number = try? DialledNumber(text, in: nil).text
@@ -147,7 +147,7 @@ import Testing
     #expect(try DialledNumber("30 1234567", in: plan).text == "+49301234567")
   }
 
-  @Test func `a trunk's numbers become E 164, and what is none stays what it is`() throws {
+  @Test func `a trunk's numbers become E 164, and what is not a number stays as it is`() throws {
     let plan = try #require(NumberPlan(country: "DE"))
     for text in ["0301234567", "0049301234567", "49301234567", "+49301234567", "301234567"] {
       #expect(plan.received(text) == "+49301234567", "\(text)")
