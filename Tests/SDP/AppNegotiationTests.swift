@@ -11,7 +11,7 @@ import Testing
   }
   private func phone() -> AppNegotiation { AppNegotiation(.app, endpoint: .sample(2), sessionID: 16) }
 
-  @Test func `the gateway's offer is what protocol.md asks for`() throws {
+  @Test func `the gateway's offer is what protocol.md requires`() throws {
     var gateway = gateway()
     let hash = Array(repeating: "01", count: 32).joined(separator: ":")
     #expect(
@@ -71,7 +71,7 @@ import Testing
     (OpusLimits(.wideband, maxAverageBitrate: 40_000), "maxaveragebitrate=40000;sprop-maxcapturerate=16000;"),
     (OpusLimits(maxPlaybackRateHz: 24_000), "maxplaybackrate=24000;"), (OpusLimits(), ""),
   ])
-  func `an app is told what of its Opus is of use, and how much ours has, in our offer and our answer`(
+  func `our offer and our answer state which Opus parameters the app should use, and what ours have`(
     limits: OpusLimits, text: String
   ) throws {
     var offering = gateway(limits)
@@ -127,7 +127,9 @@ import Testing
       ("maxaveragebitrate=6000;maxptime=10", false, false, 6_000), ("usedtx=0;maxaveragebitrate=x", false, false, nil),
       ("usedtx=2;maxaveragebitrate=99999999999999999999", false, false, nil), (nil, false, false, nil),
     ] as [(String?, Bool, Bool, Int?)])
-  func `what an app wants of Opus is read, and no fmtp is none`(_ fmtp: String?, _ dtx: Bool, _ noFEC: Bool, _ bitrate: Int?)
+  func `an app's Opus parameters are read, and a missing fmtp sets none`(
+    _ fmtp: String?, _ dtx: Bool, _ noFEC: Bool, _ bitrate: Int?
+  )
     throws
   {
     var (gateway, phone) = (gateway(), phone())
@@ -212,7 +214,7 @@ import Testing
       ("answer", "a=setup:actpass\r\n", nil),
       ("answer", "", .passive),
     ] as [(String, String, SetupRole?)])
-  func `the app is DTLS client or server as it says (RFC 5763 §5), and what is neither is refused`(
+  func `the app is DTLS client or server as its setup states (RFC 5763 §5), and a setup that is neither is refused`(
     _ kind: String, _ line: String, _ role: SetupRole?
   ) throws {
     let text = try app(kind, [(kind == "offer" ? "a=setup:actpass\r\n" : "a=setup:active\r\n", line)])
@@ -227,7 +229,7 @@ import Testing
     }
   }
 
-  @Test func `a restart keeps the roles where the choice is ours, and changes them where the app says so`() throws {
+  @Test func `a restart keeps the roles where the choice is ours, and changes them where the app does`() throws {
     for (first, own) in [("active", "passive"), ("passive", "active")] {
       var gateway = gateway()
       _ = gateway.makeOffer()
@@ -239,7 +241,7 @@ import Testing
     }
   }
 
-  @Test func `the phone refuses a gateway that wants to be the DTLS client`() throws {
+  @Test func `the phone refuses a gateway that would be the DTLS client`() throws {
     var (gateway, phone) = (gateway(), phone())
     let offer = gateway.makeOffer().replacing("a=setup:actpass", with: "a=setup:active")
     #expect(throws: NegotiationError.setupRole("active")) { try phone.answer(to: offer) }
@@ -247,7 +249,7 @@ import Testing
     #expect(throws: NegotiationError.setupRole("active")) { try phone.apply(answer: answer) }
   }
 
-  @Test func `an answer before any offer, and a refused audio section, are told apart`() throws {
+  @Test func `an answer before any offer, and a refused audio section, are different errors`() throws {
     var gateway = gateway()
     let answer = try app("answer")
     #expect(throws: NegotiationError.noOffer) { try gateway.apply(answer: answer) }
@@ -259,7 +261,7 @@ import Testing
 
   // MARK: the shapes of other peers
 
-  @Test func `transport attributes count at session level too, the section's own go first`() throws {
+  @Test func `transport attributes count at session level too, those of the section have priority`() throws {
     let moved = [
       "a=ice-ufrag:uf2x\r\n", "a=ice-pwd:password+2+0123456789abcdef\r\n", Self.hash + "\r\n", "a=setup:actpass\r\n",
       "a=rtcp-mux\r\n",
@@ -271,7 +273,7 @@ import Testing
     #expect(try gateway.answer(to: both).media.credentials.ufrag == "mine")
   }
 
-  @Test func `a bundle-only section takes its transport from the section that carries the bundle`() throws {
+  @Test func `a bundle-only section uses the transport of the section that carries the bundle`() throws {
     let transport =
       "a=ice-ufrag:uf2x\r\na=ice-pwd:password+2+0123456789abcdef\r\na=setup:actpass\r\n\(Self.hash)\r\na=rtcp-mux\r\n"
     let text =
@@ -285,7 +287,7 @@ import Testing
     #expect(answer.bundle == ["a"] && answer.media.map(\.port) == [0, 40_000])
   }
 
-  @Test func `a refused section repeats the transport, because aiortc takes no description without it`() throws {
+  @Test func `a refused section repeats the transport, because aiortc accepts no description without it`() throws {
     let video = "m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=mid:1\r\na=rtcp-mux\r\na=rtpmap:96 VP8/90000\r\n"
     var gateway = gateway()
     let answer = try SessionDescription(parsing: gateway.answer(to: app("offer") + video).sdp)

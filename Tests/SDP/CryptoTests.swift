@@ -83,7 +83,7 @@ import Testing
     #expect(throws: NegotiationError.notProtected) { try demanding.answer(to: body([], transport: "RTP/AVP")) }
     #expect(throws: NegotiationError.noUsableKey) { try demanding.answer(to: body(["\(line) KDR=3"])) }
     #expect(NegotiationError.notProtected.sipStatus == 488 && NegotiationError.noUsableKey.sipStatus == 488)
-    // keys beside plain RTP: the peer would take either
+    // keys beside plain RTP: the peer would accept either
     #expect(try demanding.answer(to: body([line], transport: "RTP/AVP")).media.protection != nil)
     #expect(throws: NegotiationError.transportProfile("UDP/TLS/RTP/SAVP")) {
       try demanding.answer(to: body([line], transport: "UDP/TLS/RTP/SAVP"))
@@ -108,12 +108,12 @@ import Testing
     #expect(lines.map(\.tag) == [1, 2, 3, 4] && Set(lines.map(\.key)).count == 4)
     let media = try leg.apply(answer: body(["3 AES_CM_128_HMAC_SHA1_80 inline:\(key)"]))
     #expect(media.protection?.ours == lines[2].key && media.protection?.suite == .aes128CM_HMAC_SHA1_80)
-    // the next offer, such as a session refresh, is the same but for the order
+    // the next offer, such as a session refresh, equals the first but for the order
     let next = try SessionDescription(parsing: leg.makeOffer()).media[0].cryptoAttributes
     #expect(next.first == lines[2] && Set(next) == Set(lines))
   }
 
-  @Test func `an answer must take up one of our lines`() throws {
+  @Test func `an answer must have one of our lines`() throws {
     for answer in [body(["9 AES_CM_128_HMAC_SHA1_80 inline:\(key)"]), body([line]), body([])] {
       var leg = required
       _ = leg.makeOffer()
@@ -141,7 +141,7 @@ import Testing
     let other = base64Text(Array(repeating: 7, count: 30))
     let moved = try #require(try leg.answer(to: body(["1 AES_CM_128_HMAC_SHA1_80 inline:\(other)"])).media.protection)
     #expect(moved.ours != first.ours && moved.theirs != first.theirs)
-    // and what we offer afterwards goes on with it
+    // and our next offer uses that key too
     let next = try #require(try SessionDescription(parsing: leg.makeOffer()).media[0].cryptoAttributes.first)
     #expect(next.suite == .aes128CM_HMAC_SHA1_80 && next.key == moved.ours)
   }

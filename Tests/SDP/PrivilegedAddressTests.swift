@@ -45,9 +45,9 @@ import Testing
     #expect(throws: NegotiationError.self) { try negotiation.answer(to: head + "c=IN IP4 \(address)\r\n" + audio) }
   }
 
-  /// Where an address can stand.
+  /// Where a description contains an address.
   enum Position: CaseIterable, Sendable { case session, media, both, secondSection, attribute }
-  /// By which way a description comes.
+  /// How a description arrives.
   enum Way: CaseIterable, Sendable { case offer, reoffer, answer, reanswer }
   static let hosts = [
     "127.0.0.1", "127.255.255.254", "0.1.2.3", "169.254.169.254", "224.0.0.251", "239.255.255.250", "255.255.255.255",
@@ -86,7 +86,7 @@ import Testing
         #expect(media.remote.ip == IPAddress("203.0.113.7")!, "\(host) \(position) \(way)")
         #expect(media.control.map { $0.ip == media.remote.ip } ?? true, "\(host) \(position) \(way)")
       }
-      // what is refused leaves the leg where it was
+      // a refused description leaves the leg as it was
       if way == .reoffer, agreed == nil { #expect(negotiation.agreed?.remote.ip == IPAddress("203.0.113.7")!) }
     }
   }
