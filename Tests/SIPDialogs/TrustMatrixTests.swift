@@ -59,7 +59,7 @@ import Testing
     case otherPort, otherTransport, otherName
     /// Another server of the same trunk, and another trunk.
     case otherServer, otherTrunk
-    /// The asked address, with a branch of its own or a method that was not ours.
+    /// The asked address, with another branch or a method that was not ours.
     case otherBranch, otherMethod
 
     var isAsked: Bool { [.asked, .otherPort, .otherTransport, .otherName].contains(self) }
