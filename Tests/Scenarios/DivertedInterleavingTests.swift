@@ -46,7 +46,9 @@ import Testing
   }
 
   @Test(arguments: [[], ["phone"], ["desk"], ["phone", "desk"]] as [Set<String>])
-  func `INV, SRV-7: every order of the first steps of a device and of the user to whom the call goes on`(connected: Set<String>) {
+  func `INV, SRV-7: every order of the first steps of a device and of the user to which the call is diverted`(
+    connected: Set<String>
+  ) {
     let both = [0, 1].flatMap { [Step.push($0), .pushLost($0), .offer($0), .tap($0), .reject($0), .drop($0), .back($0)] }
     var orders = Orders()
     orders.explore(

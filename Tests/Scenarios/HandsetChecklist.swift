@@ -115,7 +115,7 @@ struct Checklist {
     phone.advance(.seconds(8))
     #expect(phone.isRunning && phone.violations == [] && events(phone).count { $0 == "system deliver" } == 11)
     #expect(try #require(app.value).isLoggedOut)
-    // the stand-in would have seen it
+    // the stand-in would have reported it
     let bad = StandInPhone(.strict, clock: .virtual)
     bad.install { Silent() }
     for number in 1...4 {
