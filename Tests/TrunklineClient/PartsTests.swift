@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  @Test func `without a caller it is Unknown; without a call or a wake token it is none`() throws {
+  @Test func `without a caller it is Unknown; without a call or a wake token there is no payload`() throws {
     let bare = try #require(PushPayload(json: Array(#"{"call":"\#(Self.call)","wake":"w"}"#.utf8)))
     #expect(bare.caller.h == "Unknown" && bare.gateway == nil && bare.isAnonymous)
     for text in ["", "[]", "{}", "null", #"{"call":"\#(Self.call)"}"#, #"{"call":"x","wake":"w"}"#, #"{"call":1,"wake":[]}"#] {

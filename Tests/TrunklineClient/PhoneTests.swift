@@ -267,7 +267,7 @@ import Testing
     ServerFrame(message, seq: seq, call: Identifier(call.id)).encoded()
   }
 
-  @Test func `CFG-7: a system without VoIP pushes is said in the state, and calls still work while the app is open`() async {
+  @Test func `CFG-7: a system without VoIP pushes shows in the state, and calls still work while the app is open`() async {
     let sockets = FakeSockets()
     let system = NoCallSystem(saysUnsupported: true)
     let phone = phone(sockets, system: system) {
