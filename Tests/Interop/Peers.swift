@@ -66,7 +66,8 @@ enum Peers {
       environment: environment.merging(["SSL_CERT_FILE": gateway.folder + "/turn.pem"]) { $1 })
   }
 
-  /// sipp with one of our scenarios, or the file of a `SippScript`, calling `number` through the gateway; one call unless `more` says otherwise.
+  /// sipp with one of our scenarios, or the file of a `SippScript`, calling `number` through the gateway; one call unless `more`
+  /// says otherwise.
   static func caller(
     _ gateway: GatewayUnderTest, _ scenario: String, to number: String = "+15551230001", audio: UInt16 = 9,
     toward port: UInt16? = nil,

@@ -19,7 +19,8 @@ extension Interop {
       return page
     }
 
-    /// Over a stand-in of the admin port, without a gateway. With `TRUNKLINE_SCREENSHOTS` each state is kept as a picture of each screen.
+    /// Over a stand-in of the admin port, without a gateway. With `TRUNKLINE_SCREENSHOTS` each state is kept as a picture of each
+    /// screen.
     @Test func `every state is seen and read as it must be, narrow and wide, in light and dark`() async throws {
       let gateway = try await GatewayUnderTest()
       let shots = ProcessInfo.processInfo.environment["TRUNKLINE_SCREENSHOTS"].map { ["--shots", $0] } ?? []

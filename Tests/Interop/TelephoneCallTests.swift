@@ -6,7 +6,8 @@ import TrunklineCallKit
 @testable import AppleStandIn
 
 extension Interop {
-  /// What happens to a telephone in and around its calls: the SDK on the stand-in in real time, every other party a separate process.
+  /// What happens to a telephone in and around its calls: the SDK on the stand-in in real time, every other party a separate
+  /// process.
   @Suite(
     .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)

@@ -3,7 +3,8 @@ import SpeechScore
 import Testing
 
 extension Interop {
-  /// A gateway behind an address translator, its carrier and its apps in the world outside: no peer there reaches its own addresses.
+  /// A gateway behind an address translator, its carrier and its apps in the world outside: no peer there reaches its own
+  /// addresses.
   @Suite(
     .tags(.audio),
     .enabled(

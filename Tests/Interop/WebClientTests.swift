@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// The npm package of `Sources/Client/WebClient`: its own tests, its types, in Node, in a bare page, by push, and installed from its tarball.
+  /// The npm package of `Sources/Client/WebClient`: its own tests, its types, in Node, in a bare page, by push, and installed
+  /// from its tarball.
   @Suite(
     .tags(.audio),
     .enabled(

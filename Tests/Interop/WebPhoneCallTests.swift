@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// What a person does with calls in the web phone, in headless Chromium against a gateway: keys, a second call, transfers, devices.
+  /// What a person does with calls in the web phone, in headless Chromium against a gateway: keys, a second call, transfers,
+  /// devices.
   @Suite(
     .tags(.audio),
     .enabled(

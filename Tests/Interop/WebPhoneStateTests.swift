@@ -8,7 +8,8 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct WebPhoneStateTests {
-    /// Over a stand-in of the package, without a gateway. With `TRUNKLINE_SCREENSHOTS` each state is kept as a picture of each screen.
+    /// Over a stand-in of the package, without a gateway. With `TRUNKLINE_SCREENSHOTS` each state is kept as a picture of each
+    /// screen.
     @Test func `every state can be read and tapped on every screen, in light and dark`() async throws {
       let gateway = try await GatewayUnderTest()
       let shots = ProcessInfo.processInfo.environment["TRUNKLINE_SCREENSHOTS"].map { ["--shots", $0] } ?? []
