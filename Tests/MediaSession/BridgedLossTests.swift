@@ -65,7 +65,8 @@ import Testing
     #expect(lossy.delays[60] > 19, "\(lossy.delays[60])")
   }
 
-  /// North American ringback (440 and 480 Hz), whose beat has a dip every 25 ms; Britain's (400 and 450) and the European tone of one frequency beside it.
+  /// North American ringback (440 and 480 Hz), whose beat has a dip every 25 ms; Britain's (400 and 450) and the European tone of
+  /// one frequency beside it.
   @Test(arguments: [(440.0, 480.0), (400.0, 450.0), (425.0, 425.0)], [1, 2, 3] as [UInt64])
   func `of ringback at 5 percent loss hardly anything is a hole`(tones: (Double, Double), seed: UInt64) throws {
     func sound(_ index: Int) -> Int16 {
