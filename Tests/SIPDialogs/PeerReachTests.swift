@@ -4,7 +4,8 @@ import Testing
 
 @testable import SIPDialogs
 
-/// Where requests inside a dialog go if Contact does not lead to the peer: behind a NAT, and after the peer has changed its connection.
+/// Where requests inside a dialog go if Contact does not lead to the peer: behind a NAT, and after the peer has changed its
+/// connection.
 @Suite struct PeerReachTests {
   private func address(_ text: String) -> SocketAddress { SocketAddress(text)! }
 
