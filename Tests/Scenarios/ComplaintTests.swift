@@ -7,8 +7,8 @@ import PushPolicy
 import SIPDialogs
 import Testing
 
-/// The twelve classes of complaints about calling SDKs (Twilio's, Linphone's, Element's, CallKeep's and others'), each as a run of the whole
-/// stack that would show it: SDK, the system's rules, gateway, push service.
+/// The twelve classes of complaints about calling SDKs (Twilio's, Linphone's, Element's, CallKeep's and others'), each as a run
+/// of the whole stack that would show it: SDK, the system's rules, gateway, push service.
 @Suite struct ComplaintTests {
   /// A device that has registered, whose app was killed and whose telephone is locked.
   private func killed(_ world: World, _ rules: SystemRules = .strict) -> Handset {

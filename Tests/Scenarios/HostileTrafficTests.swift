@@ -6,8 +6,9 @@ import SIP
 import SIPDialogs
 import Testing
 
-/// The whole gateway while every message of its carrier also comes in broken copies, before and after itself: calls of both directions
-/// with hold, hang-up and CANCEL. Nothing traps, each call has one record, nothing is left, the next OPTIONS is answered.
+/// The whole gateway while every message of its carrier also comes in broken copies, before and after itself: calls of both
+/// directions with hold, hang-up and CANCEL. Nothing traps, each call has one record, nothing is left, the next OPTIONS is
+/// answered.
 @Suite struct HostileTrafficTests {
   @Test(arguments: 1...12) func `broken copies of every message leave no call, no leg and no second record`(seed: UInt64) throws {
     let world = World(seed: seed)
@@ -58,7 +59,8 @@ import Testing
   }
 }
 
-/// Breaks real messages: long tokens, numbers that overflow, header lines doubled, moved and smuggled, control bytes, lengths that lie.
+/// Breaks real messages: long tokens, numbers that overflow, header lines doubled, moved and smuggled, control bytes, lengths
+/// that lie.
 private struct Mutator {
   var state: UInt64
 

@@ -292,8 +292,8 @@ final class ManyNodes {
 
   // MARK: what holds after every run
 
-  /// Over all nodes: one winner, one accepted push for each (call, device), at most one terminal message for each, one final response of each
-  /// INVITE, one record for each call, and INVITEs = records + refusals and redirects.
+  /// Over all nodes: one winner, one accepted push for each (call, device), at most one terminal message for each, one final
+  /// response of each INVITE, one record for each call, and INVITEs = records + refusals and redirects.
   func check(_ location: SourceLocation = #_sourceLocation) {
     let all = worlds + before
     let calls = Set(records.map(\.call))
@@ -316,8 +316,8 @@ final class ManyNodes {
     #expect(all.allSatisfy { $0.machine.statistics.answeredWithoutMedia == 0 }, sourceLocation: location)
   }
 
-  /// No device shows a call that is over: a device that was offered it on an open socket has received its end. A device whose socket broke ends it by
-  /// itself, by the ring deadline or by silence (docs/reference/protocol.md).
+  /// No device shows a call that is over: a device that was offered it on an open socket has received its end. A device whose
+  /// socket broke ends it by itself, by the ring deadline or by silence (docs/reference/protocol.md).
   func checkNoDeviceShows(_ seed: UInt64 = 0, _ location: SourceLocation = #_sourceLocation) {
     let over = Set(records.map(\.call))
     for index in worlds.indices where isAlive(index) {
