@@ -26,7 +26,7 @@ import Testing
       (#"{"user":"a","to":"1"}"#, nil, nil), (#"{"user":"a","to":"1","parameters":null}"#, nil, nil),
       (#"{"user":"a","to":"1","parameters":{"X-Ticket":"4711"}}"#, ["X-Ticket": "4711"], nil),
       (#"{"user":"a","to":"1","parameters":"x"}"#, nil, "an object of strings"),
-      (#"{"user":"a","to":"1","parameters":{"bad name":"1"}}"#, nil, "no name of a header field"),
+      (#"{"user":"a","to":"1","parameters":{"bad name":"1"}}"#, nil, "not a name of a header field"),
       (#"{"user":"a","to":"1","parameters":{"A":"1\r\nB: 2"}}"#, nil, "control character"),
       (#"{"user":"a","to":"1","parameters":{"A":"1","a":"2"}}"#, nil, "twice"),
       (#"{"user":"a","to":"1","parameters":{"A":7}}"#, nil, "a JSON object of strings"),
