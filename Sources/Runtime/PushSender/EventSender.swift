@@ -42,7 +42,7 @@ public final class EventSender: Sendable {
 }
 
 final class EventStatistics: Sendable {
-  /// told (accepted), refused (a status that is about the event), failed (the server), expired, lost (no longer in the journal).
+  /// delivered (accepted), refused (a status that is about the event), failed (the server), expired, lost (no longer in the journal).
   let outcomes = CounterTable(labelNames: ["outcome"])
   let time = Histogram(bounds: Histogram.secondsBounds)
   let open = Gauge()
