@@ -46,8 +46,11 @@ extension ClientMedia {
     for index in 0..<samples.count { samples[index] = 0 }
     guard isActive, remote != nil, samples.count == configuration.band.samplesPerTick else { return }
     if let band = audioReceiver?.band, band < configuration.band {
-      var few = InlineArray<160, Int16>(repeating: 0)
-      var room = few.mutableSpan
+      var frame = narrowed
+      narrowed = []  // else the array is copied when it is written
+      defer { narrowed = frame }
+      var room = frame.mutableSpan
+      for index in room.indices { room[index] = 0 }
       _ = audioReceiver?.pull(into: &room, at: now)
       convert(room.span, widen, from: band, to: configuration.band, into: &samples)
     } else {
@@ -67,13 +70,15 @@ extension ClientMedia {
     statistics.microphoneLevel = microphone.measure(samples)
     let band = encoder?.band ?? configuration.band
     if isMuted {
-      let nothing = InlineArray<320, Int16>(repeating: 0)
-      send(nothing.span.extracting(first: band.samplesPerTick), remote, &output)
+      let frame = silentFrame
+      send(frame.span.extracting(first: band.samplesPerTick), remote, &output)
     } else if band < configuration.band {
-      var few = InlineArray<160, Int16>(repeating: 0)
-      var room = few.mutableSpan
+      var frame = narrowed
+      narrowed = []
+      defer { narrowed = frame }
+      var room = frame.mutableSpan
       convert(samples, narrow, from: configuration.band, to: band, into: &room)
-      send(few.span, remote, &output)
+      send(frame.span, remote, &output)
     } else {
       send(samples, remote, &output)
     }

@@ -47,7 +47,7 @@ extension ClientMedia {
     let interval = UInt64(Limits.reportInterval.nanoseconds)
     nextReport = now + .nanoseconds(Int64(interval / 2 + random.next() % interval))
     guard keys != nil, let pair = agent.nominatedPair else { return }
-    var packet = [UInt8](repeating: 0, count: Limits.reportBytes)
+    var packet = ContiguousArray<UInt8>(repeating: 0, count: Limits.reportBytes)
     var count = write(&packet, now)
     let isProtected = packet.withUnsafeMutableBytes { buffer -> Bool in
       do throws(SRTPError) {
@@ -62,7 +62,7 @@ extension ClientMedia {
   }
 
   /// Report and CNAME (§6.1).
-  private mutating func write(_ packet: inout [UInt8], _ now: Instant) -> Int {
+  private mutating func write(_ packet: inout ContiguousArray<UInt8>, _ now: Instant) -> Int {
     let ssrc = SSRC(raw: negotiation.endpoint.ssrc)
     let info = SenderInfo(
       ntp: elapsed(now), timestamp: RTPTimestamp(raw: timestamp), packets: UInt32(truncatingIfNeeded: statistics.sentPackets),
@@ -71,7 +71,7 @@ extension ClientMedia {
     var room = packet.mutableSpan
     let isWritten =
       writer.report(from: ssrc, sender: statistics.sentPackets > 0 ? info : nil, block: reception.report(at: now), into: &room)
-      && writer.description(of: ssrc, cname: Array(negotiation.endpoint.cname.utf8).span, into: &room)
+      && writer.description(of: ssrc, cname: ContiguousArray(negotiation.endpoint.cname.utf8).span, into: &room)
     return isWritten ? writer.count : 0
   }
 }

@@ -174,9 +174,14 @@ public struct ClientMedia: ~Copyable {
   /// Pauses are not coded, as in the gateway: packets of this pause are sent again. Opus only.
   var silence: CodedSilence?
   var silenceDetector = SilenceDetector()
+  // `Array.span` needs iOS 26; a ContiguousArray has it on every system.
   /// The frame that is coded, and the packet that is made of it.
-  var coded = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
-  var room = [UInt8](repeating: 0, count: Limits.packetBytes)
+  var coded = ContiguousArray<UInt8>(repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+  var room = ContiguousArray<UInt8>(repeating: 0, count: Limits.packetBytes)
+  /// 20 ms between the device's band and a narrower one.
+  var narrowed = ContiguousArray<Int16>(repeating: 0, count: AudioBand.narrowband.samplesPerTick)
+  /// What a muted microphone sends.
+  let silentFrame = ContiguousArray<Int16>(repeating: 0, count: AudioBand.wideband.samplesPerTick)
   var reception: ReceiverStatistics
   var digitReceiver: DigitReceiver
   var sequence: UInt16

@@ -87,10 +87,11 @@ public struct AudioDecoder: ~Copyable {
   ) -> Int {
     guard isStateless else { return conceal(count, into: &samples) }
     let count = min(count, samples.count, longest)
-    var room = InlineArray<160, Int16>(repeating: 0)
-    var behind = room.mutableSpan
-    let length = (format ?? encoding).decodeSamples(next, into: &behind)
-    concealer?.conceal(count, into: &samples, before: behind.span.extracting(first: length))
+    withUnsafeTemporaryAllocation(of: Int16.self, capacity: AudioBand.narrowband.samplesPerTick) { room in
+      var behind = room.mutableSpan
+      let length = (format ?? encoding).decodeSamples(next, into: &behind)
+      concealer?.conceal(count, into: &samples, before: room.span.extracting(first: length))
+    }
     return count
   }
 

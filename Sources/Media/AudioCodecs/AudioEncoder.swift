@@ -46,6 +46,8 @@ public struct AudioEncoder: ~Copyable {
   /// What Opus does about another band. Its encoder cannot be told; a new one begins with silence, as does its receiver's decoder (RFC 6716
   /// §4.2.7.1), so that the old one's last frame fades out and the new one's first fades in.
   private enum Change { case none, last(in: AudioBand), first }
+  /// 60 ms of wideband.
+  private static let longest = 960
 
   /// The next samples are of another band: a stream of G.722 goes on, one of Opus with a frame of silence between the two. Opus allocates in
   /// the next but one `encode`.
@@ -70,18 +72,17 @@ public struct AudioEncoder: ~Copyable {
       change = .none
       return try opus?.encode(samples, .inwards, into: &payload) ?? 0
     case .last(let former):
-      // 60 ms
-      var room = InlineArray<960, Int16>(repeating: 0)
-      var converted = room.mutableSpan
-      let count = BandConverter.count(min(samples.count, 960 &* band.sampleRateHz / 16_000), from: band, to: former)
-      samples.withUnsafeBufferPointer { from in
-        converted.withUnsafeMutableBufferPointer { to in
-          guard let from = from.baseAddress, let to = to.baseAddress else { return }
+      let count = BandConverter.count(min(samples.count, Self.longest &* band.sampleRateHz / 16_000), from: band, to: former)
+      // so long that the system may allocate it: a new encoder, below, is allocated too
+      let length = try withUnsafeTemporaryAllocation(of: Int16.self, capacity: Self.longest) {
+        (converted) throws(OpusError) -> Int in
+        samples.withUnsafeBufferPointer { from in
+          guard let from = from.baseAddress, let to = converted.baseAddress else { return }
           var interpolator = BandInterpolator()
           interpolator.convert(from, BandConverter.count(count, from: former, to: band), from: band, to: former, into: to)
         }
+        return try opus?.encode(converted.span.extracting(first: count), .outwards, into: &payload) ?? 0
       }
-      let length = try opus?.encode(converted.span.extracting(first: count), .outwards, into: &payload) ?? 0
       change = .first
       try makeOpus()
       return length

@@ -14,7 +14,7 @@ public struct CodedSilence: ~Copyable {
 
   // `packets` slots of `longest` octets, initialised; freed in deinit.
   private let octets: UnsafeMutablePointer<UInt8>
-  private var lengths = InlineArray<8, Int>(repeating: 0)
+  private var lengths = SIMD8<UInt8>.zero
   private var count = 0
   private var oldest = 0
   private var last = 0
@@ -38,7 +38,7 @@ public struct CodedSilence: ~Copyable {
     guard packet.count <= Self.longest, OpusPacket.isSilence(packet) else { return }
     let slot = octets + oldest * Self.longest
     for index in 0..<packet.count { slot[index] = packet[index] }
-    lengths[oldest] = packet.count
+    lengths[oldest] = UInt8(packet.count)
     oldest = (oldest + 1) % Self.packets
     count = min(Self.packets, count + 1)
   }
@@ -53,6 +53,6 @@ public struct CodedSilence: ~Copyable {
     }
     // Any but the last.
     last = (last + 1 + Int(random.next() % UInt64(Self.packets - 1))) % Self.packets
-    return UnsafeRawBufferPointer(start: octets + last * Self.longest, count: lengths[last])
+    return UnsafeRawBufferPointer(start: octets + last * Self.longest, count: Int(lengths[last]))
   }
 }

@@ -6,10 +6,8 @@ public enum OpusPacket {
   /// 120 ms, no frame, or frames that do not fit into it.
   public static func duration(_ packet: Span<UInt8>) -> Int? {
     guard !packet.isEmpty else { return nil }
-    var sizes = InlineArray<48, Int16>(repeating: 0)
-    var span = sizes.mutableSpan
     let units = packet.withUnsafeBufferPointer { source in
-      span.withUnsafeMutableBufferPointer { sizes in
+      withUnsafeTemporaryAllocation(of: Int16.self, capacity: 48) { sizes in
         guard let base = source.baseAddress, let sizes = sizes.baseAddress else { return OPUS_BAD_ARG }
         let frames = opus_packet_parse(base, Int32(clamping: source.count), nil, nil, sizes, nil)
         return frames > 0 ? frames &* opus_packet_get_samples_per_frame(base, 48_000) : frames

@@ -190,9 +190,7 @@ struct PitchExtrapolator: ~Copyable {
     let end = historyLength
     var best = (lag: longestPeriod, score: Float(-1))
     // (longestPeriod + stage) / 2 of 1/8 ms
-    var room = InlineArray<100, Int16>(repeating: 0)
-    var span = room.mutableSpan
-    span.withUnsafeMutableBufferPointer { halved in
+    withUnsafeTemporaryAllocation(of: Int16.self, capacity: 100) { halved in
       guard let base = halved.baseAddress else { return }
       let step = 2 * scale
       let first = history + (end - step * halved.count)

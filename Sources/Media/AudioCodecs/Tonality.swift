@@ -9,38 +9,41 @@ enum Tonality {
 
   /// The energy of the frame over what is left of it after prediction, 1 at least; `samples` are 20 ms of either band.
   static func predictionGain(_ samples: Span<Int16>) -> Float {
-    var room = InlineArray<160, Float>(repeating: 0)
     let isWide = samples.count >= 2 * count
     let length = isWide ? count : min(count, samples.count)
     guard length > 2 * order else { return 1 }
     func sample(_ index: Int) -> Float {
       isWide ? (Float(samples[2 &* index]) + Float(samples[2 &* index &+ 1])) * 0.5 : Float(samples[index])
     }
-    var last = sample(0)
-    let middle = Float(length &- 1) * 0.5
-    for index in 1..<length {
-      let next = sample(index)
-      let position = (Float(index) - middle) / Float(length) * 2
-      let window = 1 - position * position
-      room[index] = (next - 0.95 * last) * window * window
-      last = next
+    return withUnsafeTemporaryAllocation(of: Float.self, capacity: length &+ 2 * (order + 1)) { memory in
+      // the frame, its correlations, and the predictor
+      guard let room = memory.baseAddress else { return 1 }
+      let lags = room + length
+      var last = sample(0)
+      let middle = Float(length &- 1) * 0.5
+      room[0] = 0
+      for index in 1..<length {
+        let next = sample(index)
+        let position = (Float(index) - middle) / Float(length) * 2
+        let window = 1 - position * position
+        room[index] = (next - 0.95 * last) * window * window
+        last = next
+      }
+      for lag in 0...order {
+        var sum: Float = 0
+        for index in lag..<length { sum += room[index] * room[index &- lag] }
+        lags[lag] = sum
+      }
+      return levinson(lags, predictor: lags + (order + 1))
     }
-    var lags = InlineArray<13, Float>(repeating: 0)
-    for lag in 0...order {
-      var sum: Float = 0
-      for index in lag..<length { sum += room[index] * room[index &- lag] }
-      lags[lag] = sum
-    }
-    return levinson(&lags)
   }
 
-  /// Levinson and Durbin's recursion, as far as the error is needed.
-  private static func levinson(_ lags: inout InlineArray<13, Float>) -> Float {
+  /// Levinson and Durbin's recursion, as far as the error is needed. `lags` and `predictor` have room for one more than the order.
+  private static func levinson(_ lags: UnsafeMutablePointer<Float>, predictor: UnsafeMutablePointer<Float>) -> Float {
     guard lags[0] > 0 else { return 1 }
     // Below this, 24-bit sums are rounding errors.
     lags[0] *= 1.0001
     var error = lags[0]
-    var predictor = InlineArray<13, Float>(repeating: 0)
     for step in 1...order {
       var sum = lags[step]
       for index in 1..<step { sum += predictor[index] * lags[step &- index] }

@@ -70,16 +70,14 @@ public struct ToneDetector: ~Copyable {
   // HOT
   public mutating func hear(_ input: Span<Int16>, _ band: AudioBand) -> ReceivedDigit? {
     guard band == .wideband else { return hear(input) }
-    var room = InlineArray<160, Int16>(repeating: 0)
-    var narrow = room.mutableSpan
-    let count = min(input.count, 2 &* narrow.count)
-    input.withUnsafeBufferPointer { input in
-      narrow.withUnsafeMutableBufferPointer { narrow in
-        guard let from = input.baseAddress, let to = narrow.baseAddress else { return }
+    return input.withUnsafeBufferPointer { input in
+      withUnsafeTemporaryAllocation(of: Int16.self, capacity: AudioBand.narrowband.samplesPerTick) { narrow in
+        guard let from = input.baseAddress, let to = narrow.baseAddress else { return nil }
+        let count = min(input.count, 2 &* narrow.count)
         converter.convert(from, count, from: .wideband, to: .narrowband, into: to)
+        return hear(Span(_unsafeStart: to, count: count / 2))
       }
     }
-    return hear(narrow.span.extracting(first: count / 2))
   }
 
   /// Of 8 kHz.
@@ -98,8 +96,10 @@ public struct ToneDetector: ~Copyable {
   /// Nothing was received for 20 ms.
   public mutating func absent() -> ReceivedDigit? {
     guard current != 0 || run > 0 else { return nil }
-    let silence: InlineArray<160, Int16> = .init(repeating: 0)
-    return hear(silence.span)
+    return withUnsafeTemporaryAllocation(of: Int16.self, capacity: AudioBand.narrowband.samplesPerTick) { silence in
+      silence.initialize(repeating: 0)
+      return hear(silence.span)
+    }
   }
 
   /// Another source: what was heard is forgotten.

@@ -11,7 +11,7 @@ struct EventSources {
     var digits: DigitReceiver
     var last: Instant
   }
-  private var sources = InlineArray<4, Source?>(repeating: nil)
+  private var sources = [Source?](repeating: nil, count: Limits.eventSources)
   /// A digit may be under way.
   private var isOpen = false
 

@@ -23,27 +23,36 @@ struct GroupMember: ~Copyable {
   private(set) var power = 0.0
   /// Whom it does not hear; −1: nobody.
   var leavesOut = -1
-  /// By the place of the other.
-  var cursors = InlineArray<5, GroupCursor>(repeating: GroupCursor())
+  // By the place of the other, `Limits.groupMembers` of them; freed in deinit.
+  let cursors: UnsafeMutablePointer<GroupCursor>
 
-  // `Limits.groupFrames` frames in either band; freed in deinit. Which of a frame's are set stand in `has…`.
+  private struct FrameState {
+    var time = Instant.zero
+    var isNarrow = false
+    var isWide = false
+  }
+  // `Limits.groupFrames` frames in either band; freed in deinit. Which of a frame's are set stands in `frames`.
   private let narrow: UnsafeMutablePointer<Int16>
   private let wide: UnsafeMutablePointer<Int16>
-  private var times = InlineArray<4, Instant>(repeating: .zero)
-  private var hasNarrow = InlineArray<4, Bool>(repeating: false)
-  private var hasWide = InlineArray<4, Bool>(repeating: false)
+  private let frames: UnsafeMutablePointer<FrameState>
   private let toNarrow = BandConverter()
   private let toWide = BandConverter()
 
   init() {
-    (narrow, wide) = (Self.frames(.narrowband), Self.frames(.wideband))
+    (narrow, wide) = (Self.samples(.narrowband), Self.samples(.wideband))
+    frames = .allocate(capacity: Limits.groupFrames)
+    frames.initialize(repeating: FrameState(), count: Limits.groupFrames)
+    cursors = .allocate(capacity: Limits.groupMembers)
+    cursors.initialize(repeating: GroupCursor(), count: Limits.groupMembers)
   }
   deinit {
+    cursors.deallocate()
+    frames.deallocate()
     narrow.deallocate()
     wide.deallocate()
   }
 
-  private static func frames(_ band: AudioBand) -> UnsafeMutablePointer<Int16> {
+  private static func samples(_ band: AudioBand) -> UnsafeMutablePointer<Int16> {
     let count = Limits.groupFrames * band.samplesPerTick
     let memory = UnsafeMutablePointer<Int16>.allocate(capacity: count)
     memory.initialize(repeating: 0, count: count)
@@ -59,8 +68,8 @@ struct GroupMember: ~Copyable {
   /// The samples of frame `number` in this band; nil if it has them in the other one only.
   @inline(__always) private func samples(_ number: UInt64, _ band: AudioBand) -> UnsafeMutablePointer<Int16>? {
     let slot = Self.slot(number)
-    if band == .wideband { return hasWide[slot] ? wide + slot &* band.samplesPerTick : nil }
-    return hasNarrow[slot] ? narrow + slot &* band.samplesPerTick : nil
+    if band == .wideband { return frames[slot].isWide ? wide + slot &* band.samplesPerTick : nil }
+    return frames[slot].isNarrow ? narrow + slot &* band.samplesPerTick : nil
   }
 
   mutating func mix(_ samples: UnsafePointer<Int16>, _ band: AudioBand, inBoth: Bool, at now: Instant) {
@@ -70,13 +79,12 @@ struct GroupMember: ~Copyable {
     if band == .wideband {
       high.update(from: samples, count: count)
       if inBoth { toNarrow.convert(samples, count, from: band, to: .narrowband, into: low) }
-      (hasWide[slot], hasNarrow[slot]) = (true, inBoth)
+      frames[slot] = FrameState(time: now, isNarrow: inBoth, isWide: true)
     } else {
       low.update(from: samples, count: count)
       if inBoth { toWide.convert(samples, count, from: band, to: .wideband, into: high) }
-      (hasWide[slot], hasNarrow[slot]) = (inBoth, true)
+      frames[slot] = FrameState(time: now, isNarrow: true, isWide: inBoth)
     }
-    times[slot] = now
     written &+= 1
     let own = LevelMeter.meanSquare(Span(_unsafeStart: samples, count: count))
     power = max(own, power * 0.8)
@@ -126,7 +134,7 @@ struct GroupMember: ~Copyable {
     let first = cursor.read
     cursor.read &+= 1
     guard let samples = samples(first, band) else { return nil }
-    guard written > cursor.read, now - times[Self.slot(first)] > Limits.groupDelay else { return (samples, nil) }
+    guard written > cursor.read, now - frames[Self.slot(first)].time > Limits.groupDelay else { return (samples, nil) }
     defer { cursor.read &+= 1 }
     return (samples, self.samples(cursor.read, band))
   }

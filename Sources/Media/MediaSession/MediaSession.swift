@@ -94,12 +94,12 @@ public struct MediaSession: ~Copyable {
   var uplink = Uplink()
   private var legSlots = 1
   var random: SplitMix64
-  let cname: [UInt8]
+  let cname: ContiguousArray<UInt8>
 
   public init(id: MediaSessionID, setup: MediaSessionSetup) {
     (self.id, self.setup) = (id, setup)
     random = SplitMix64(seed: setup.random.next())
-    cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
+    cname = ContiguousArray(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
     legStorage = .allocate(capacity: 1)
     frame = .allocate(capacity: 2 * Frame.capacity)
     frame.initialize(repeating: 0, count: 2 * Frame.capacity)

@@ -109,21 +109,23 @@ struct ReceiverSlot: ~Copyable {
   {
     guard let former else { return hasAudio }
     let before = former.pointee.band
-    var room = InlineArray<640, Int16>(repeating: 0)
-    var both = room.mutableSpan
-    let heard = both.withUnsafeMutableBufferPointer { both in
-      guard let last = both.baseAddress else { return false }
-      var pulled = MutableSpan<Int16>(_unsafeStart: last, count: before.samplesPerTick)
-      guard former.pointee.pull(into: &pulled, at: now) != .silent else { return false }
-      let converted = last + Frame.capacity
-      var interpolator = BandInterpolator()
-      interpolator.convert(last, before.samplesPerTick, from: before, to: band, into: converted)
-      let count = band.samplesPerTick
-      for k in 0..<count {
-        let mixed = Int(converted[k]) &* (count &- k) &+ (hasAudio ? Int(frame[k]) &* k : 0)
-        frame[k] = Int16(truncatingIfNeeded: mixed / count)
+    let capacity = Frame.capacity
+    // Two of them: of more than 1 KB the system may make an allocation.
+    let heard = withUnsafeTemporaryAllocation(of: Int16.self, capacity: capacity) { last in
+      withUnsafeTemporaryAllocation(of: Int16.self, capacity: capacity) { converted in
+        guard let last = last.baseAddress, let converted = converted.baseAddress else { return false }
+        last.initialize(repeating: 0, count: capacity)
+        var pulled = MutableSpan<Int16>(_unsafeStart: last, count: before.samplesPerTick)
+        guard former.pointee.pull(into: &pulled, at: now) != .silent else { return false }
+        var interpolator = BandInterpolator()
+        interpolator.convert(last, before.samplesPerTick, from: before, to: band, into: converted)
+        let count = band.samplesPerTick
+        for k in 0..<count {
+          let mixed = Int(converted[k]) &* (count &- k) &+ (hasAudio ? Int(frame[k]) &* k : 0)
+          frame[k] = Int16(truncatingIfNeeded: mixed / count)
+        }
+        return true
       }
-      return true
     }
     freeFormer()
     if hasAudio { fadesIn = false }

@@ -80,7 +80,7 @@ struct ReportState {
 
 /// Writes an SR (or, if no packet was sent, an RR) with SDES, and BYE at the end, into `room`; returns the number of octets.
 func writeReport(
-  stream: OutgoingStream, reception: inout ReceiverStatistics, cname: [UInt8], goodbye: Bool, at now: Instant,
+  stream: OutgoingStream, reception: inout ReceiverStatistics, cname: ContiguousArray<UInt8>, goodbye: Bool, at now: Instant,
   wallClock: NTPTimestamp, metrics: VoIPMetrics? = nil,
   into room: UnsafeMutableRawBufferPointer
 ) -> Int {

@@ -117,7 +117,7 @@ public final class FileAudio: AudioDevice {
   }
 
   private func exchange(_ handle: AudioHandle, _ now: Instant, _ state: inout State) {
-    var frame = [Int16](repeating: 0, count: band.samplesPerTick)
+    var frame = ContiguousArray<Int16>(repeating: 0, count: band.samplesPerTick)
     for index in frame.indices where handle.isConnected {
       if state.position >= state.source.count {
         guard state.repeats, !state.source.isEmpty else { break }
@@ -128,15 +128,17 @@ public final class FileAudio: AudioDevice {
     }
     if state.heard.spokenSince == nil, handle.isConnected { state.heard.spokenSince = now }
     handle.captured.write(converted(frame, state.captured, from: band, to: .wideband).span)
-    var played = [Int16](repeating: 0, count: AudioBand.wideband.samplesPerTick)
+    var played = ContiguousArray<Int16>(repeating: 0, count: AudioBand.wideband.samplesPerTick)
     var room = played.mutableSpan
     handle.played.read(into: &room)
     keep(converted(played, state.played, from: .wideband, to: band), now, &state)
   }
 
-  private func converted(_ frame: [Int16], _ converter: Converter, from: AudioBand, to: AudioBand) -> [Int16] {
+  private func converted(
+    _ frame: ContiguousArray<Int16>, _ converter: Converter, from: AudioBand, to: AudioBand
+  ) -> ContiguousArray<Int16> {
     guard from != to else { return frame }
-    return [Int16](unsafeUninitializedCapacity: BandConverter.count(frame.count, from: from, to: to)) { room, count in
+    return ContiguousArray(unsafeUninitializedCapacity: BandConverter.count(frame.count, from: from, to: to)) { room, count in
       frame.withUnsafeBufferPointer { frame in
         guard let source = frame.baseAddress, let target = room.baseAddress else { return }
         count = converter.converter.convert(source, frame.count, from: from, to: to, into: target)
@@ -144,7 +146,7 @@ public final class FileAudio: AudioDevice {
     }
   }
 
-  private func keep(_ played: [Int16], _ now: Instant, _ state: inout State) {
+  private func keep(_ played: ContiguousArray<Int16>, _ now: Instant, _ state: inout State) {
     if state.heard.firstAudio == nil, played.contains(where: { abs(Int($0)) > 300 }) {
       state.heard.firstAudio = now
       heardFirst?(now)

@@ -41,8 +41,8 @@ final class MediaLoop {
   private var isStopped = false
   private var servers: [TURNServer] = []
   var output = ClientMedia.Output()
-  private var frame = [Int16](repeating: 0, count: MediaLimits.playedSamples)
-  private var mixed = [Int16](repeating: 0, count: MediaLimits.playedSamples)
+  private var frame = ContiguousArray<Int16>(repeating: 0, count: MediaLimits.playedSamples)
+  private var mixed = ContiguousArray<Int16>(repeating: 0, count: MediaLimits.playedSamples)
 
   init(_ thread: MediaThread, _ wakeUp: Int32, _ report: @escaping @Sendable (MediaThread.Report) -> Void) {
     (self.thread, self.wakeUp, self.report) = (thread, wakeUp, report)
@@ -265,9 +265,8 @@ final class MediaLoop {
 
 extension MediaLoop {
   /// 400 Hz at −23 dBov: a frame contains eight whole periods, so that frames join without a step.
-  private static let tone: [Int16] = (0..<MediaLimits.playedSamples).map { index in
-    Int16(3_300 * sin(2 * Double.pi * Double(index) / 40))
-  }
+  private static let tone = ContiguousArray(
+    (0..<MediaLimits.playedSamples).map { index in Int16(3_300 * sin(2 * Double.pi * Double(index) / 40)) })
 
   /// Sends a frame of the tone and decodes one received frame, which is only measured.
   private func exchangeTest(_ now: Instant) {
