@@ -19,10 +19,18 @@ let optimisedInCheck: Set<String> = [
   "MediaThreads",
   "ClientMachines", "TrunklineClient", "AppleStandIn", "SpeechScore", "PhoneLog", "JSONWebToken",
 ]
+// What an iPhone's app links, and its tests: Tests/AppleSurface looks in the compiler's index for what is newer than `platforms` below.
+let indexedInCheck: Set<String> = [
+  "Bytes", "STUN", "RTP", "SDP", "AppProtocol", "HPKE", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs",
+  "MediaSession",
+  "ClientMachines", "PhoneLog", "AppleStandIn",
+]
 func settings(of name: String) -> [SwiftSetting] {
-  guard Context.environment["TRUNKLINE_CHECK"] != nil, optimisedInCheck.contains(name) else { return swift }
+  guard Context.environment["TRUNKLINE_CHECK"] != nil else { return swift }
+  let index = indexedInCheck.contains(name) ? ["-index-store-path", Context.packageDirectory + "/.build-check/index"] : []
   // behind -Onone, which the whole build is given
-  return swift + [.unsafeFlags(["-Xfrontend", "-O", "-Xfrontend", "-enable-default-cmo"])]
+  let optimised = optimisedInCheck.contains(name) ? ["-Xfrontend", "-O", "-Xfrontend", "-enable-default-cmo"] : []
+  return index.isEmpty && optimised.isEmpty ? swift : swift + [.unsafeFlags(optimised + index)]
 }
 
 func library(_ path: String, _ name: String, pkgConfig: String, apt: String) -> Target {
@@ -252,6 +260,7 @@ let callStack = [
 ]
 let testTargets: [Target] = [
   .target(name: "CHeap", path: "Tests/CHeap"),
+  .target(name: "CIndexStore", path: "Tests/CIndexStore"),
   // The quick start as it stands, over a stand-in of SwiftUI: an app that the handset starts.
   .target(name: "SwiftUI", dependencies: ["AppleStandIn"], path: "Tests/QuickStart/SwiftUI", swiftSettings: swift),
   .executableTarget(
@@ -322,8 +331,8 @@ let testTargets: [Target] = [
   tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "STUN", "TURN", "ClientMachines", "TrunklineClient"]),
   tests("CallDirectory", ["AppleStandIn", "CallDirectory"]),
   tests(
-    "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI"], [yams],
-    exclude: ["Surfaces", "Programs"]),
+    "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI", "CIndexStore"], [yams],
+    exclude: ["Surfaces", "Programs", "availability.tsv"]),
   .executableTarget(name: "handset-app", dependencies: ["AppleStandIn"], path: "Tests/HandsetApp", swiftSettings: swift),
   tests("Handset", ["Bytes", "AppleStandIn", "trunkline-lab", "handset-app"]),
   tests(

@@ -34,6 +34,12 @@ final class SurfaceBuild: Sendable {
   ].map { ($0, "Examples/SamplePhone/" + $1) }
 
   let folder: String
+  /// References of the modules that are compiled here.
+  var index: String { folder + "/index" }
+  /// References of the suite's own modules: `settings(of:)` in Package.swift names the folder for the check build, SwiftPM has its own unoptimised.
+  static let productIndex =
+    FileManager.default.fileExists(atPath: products + "/index/store") && !products.contains("/.build-check/")
+    ? products + "/index/store" : root + "/.build-check/index"
 
   /// Made once for all tests of the process.
   static let shared = Result { try SurfaceBuild() }
@@ -64,13 +70,45 @@ final class SurfaceBuild: Sendable {
     return files
   }
 
-  /// Type-checks a module, and keeps it and its object file for the modules that import it.
+  /// Type-checks a module, and leaves it, its object files and its index for those that ask for them.
   func build(_ name: String, _ files: [String]) throws {
-    // a program of the suite has its own main
+    // an index is made of files that have objects of their own
+    try FileManager.default.createDirectory(atPath: "\(folder)/objects/\(name)", withIntermediateDirectories: true)
+    let objects = files.enumerated().map { ($1, ["object": "\(folder)/objects/\(name)/\($0).o"]) }
+    let map = "\(folder)/\(name)-outputs.json"
+    try JSONEncoder().encode(Dictionary(uniqueKeysWithValues: objects)).write(to: URL(fileURLWithPath: map))
+    // a program of the suite has a main of its own
     let main = ["-Xfrontend", "-entry-point-function-name", "-Xfrontend", name + "_main"]
     let made = try compile(
-      name, files, to: main + ["-emit-module-path", "\(folder)/\(name).swiftmodule", "-c", "-o", "\(folder)/\(name).o"])
+      name, files,
+      to: main + [
+        "-emit-module-path", "\(folder)/\(name).swiftmodule", "-c", "-num-threads", "1", "-output-file-map", map,
+        "-index-store-path", index,
+      ])
     if made.status != 0 { throw Failure(description: "\(name):\n\(made.text)") }
+  }
+
+  /// The public symbols of one of the suite's modules.
+  func graph(of name: String) throws -> Data {
+    struct Info: Decodable {
+      struct Target: Decodable { var triple: String }
+      var target: Target
+    }
+    let info = try JSONDecoder().decode(Info.self, from: Data(try Self.run("swiftc", ["-print-target-info"]).text.utf8))
+    let graphs = folder + "/graphs"
+    try FileManager.default.createDirectory(atPath: graphs, withIntermediateDirectories: true)
+    let outcome = try Self.run(
+      "swift",
+      [
+        "symbolgraph-extract", "-module-name", name, "-target", info.target.triple, "-output-dir", graphs, "-I",
+        Self.products + "/Modules",
+      ])
+    guard outcome.status == 0 else { throw Failure(description: "\(name): \(outcome.text)") }
+    return try Data(contentsOf: URL(fileURLWithPath: "\(graphs)/\(name).symbols.json"))
+  }
+
+  private func objects(of name: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: "\(folder)/objects/\(name)").map { "\(folder)/objects/\(name)/\($0)" }
   }
 
   /// Warnings are errors, and the language mode is the SDK's.
@@ -107,11 +145,10 @@ final class SurfaceBuild: Sendable {
       let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
       return files.filter { $0.hasSuffix(".o") && !$0.hasSuffix("swiftmodule.o") }.map { path + "/" + $0 }
     }
-    let ours = Self.surfaceModules + modules
+    let ours = try (Self.surfaceModules + modules).flatMap { try self.objects(of: $0) }
+    let inputs = try Self.files("Tests/AppleSurface/Programs/" + program) + ours + objects + units.map(\.1)
     let linked = try Self.run(
-      "swiftc",
-      options(program) + Self.files("Tests/AppleSurface/Programs/" + program) + ours.map { "\(folder)/\($0).o" } + objects
-        + units.map(\.1) + ["-o", binary, "-lssl", "-lcrypto", "-lopus"], ["TMPDIR": folder])
+      "swiftc", options(program) + inputs + ["-o", binary, "-lssl", "-lcrypto", "-lopus"], ["TMPDIR": folder])
     if linked.status != 0 { throw Failure(description: "\(program):\n\(linked.text)") }
     // files of the program stay in the temporary folder
     return try Self.run(binary, [], ["HOME": folder, "XDG_DATA_HOME": folder])

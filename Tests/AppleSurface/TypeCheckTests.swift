@@ -6,7 +6,7 @@ import Testing
   @Test func `CFG-8: the SDK's modules compile in Swift 6 with their Apple-only files against the surfaces`() throws {
     let build = try SurfaceBuild.shared.get()
     for (name, _) in SurfaceBuild.modules {
-      #expect(FileManager.default.fileExists(atPath: "\(build.folder)/\(name).o"), "\(name)")
+      #expect(FileManager.default.fileExists(atPath: "\(build.folder)/\(name).swiftmodule"), "\(name)")
     }
   }
 

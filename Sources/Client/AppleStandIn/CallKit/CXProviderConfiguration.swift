@@ -9,7 +9,12 @@ open class CXProviderConfiguration: NSObject, NSCopying {
   public var maximumCallsPerCallGroup = 5
   public var includesCallsInRecents = true
   public var supportsVideo = false
-  public var supportsAudioTranslation = false
+  private var isTranslated = false
+  @available(iOS 26.0, macOS 26.0, *)
+  public var supportsAudioTranslation: Bool {
+    get { isTranslated }
+    set { isTranslated = newValue }
+  }
   public final var supportedHandleTypes: Set<CXHandle.HandleType> = []
 
   public override init() {}
@@ -24,7 +29,7 @@ open class CXProviderConfiguration: NSObject, NSCopying {
     (copy.localizedName, copy.ringtoneSound, copy.iconTemplateImageData) = (localizedName, ringtoneSound, iconTemplateImageData)
     (copy.maximumCallGroups, copy.maximumCallsPerCallGroup) = (maximumCallGroups, maximumCallsPerCallGroup)
     (copy.includesCallsInRecents, copy.supportsVideo) = (includesCallsInRecents, supportsVideo)
-    (copy.supportsAudioTranslation, copy.supportedHandleTypes) = (supportsAudioTranslation, supportedHandleTypes)
+    (copy.isTranslated, copy.supportedHandleTypes) = (isTranslated, supportedHandleTypes)
     return copy
   }
 }

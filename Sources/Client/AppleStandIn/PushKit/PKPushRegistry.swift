@@ -65,7 +65,7 @@ open class PKPushRegistry: NSObject, @unchecked Sendable {  // mutable state is 
       let (payload, completed) = (
         PKPushPayload(type: .voIP, json: payload), { @Sendable [process] in process.send(.pushCompleted(push)) }
       )
-      if let mustReport {
+      if #available(iOS 26.4, *), let mustReport {
         delegate?.pushRegistry(
           self, didReceiveIncomingVoIPPushWith: payload, metadata: PKVoIPPushMetadata(mustReport: mustReport),
           withCompletionHandler: completed)

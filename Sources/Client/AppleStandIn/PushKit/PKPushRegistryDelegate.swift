@@ -9,6 +9,7 @@ public protocol PKPushRegistryDelegate: NSObjectProtocol {
   func pushRegistry(
     _ registry: PKPushRegistry, didReceiveIncomingPushWith payload: PKPushPayload, for type: PKPushType,
     completion: @escaping @Sendable () -> Void)
+  @available(iOS 26.4, *)
   func pushRegistry(
     _ registry: PKPushRegistry, didReceiveIncomingVoIPPushWith payload: PKPushPayload, metadata: PKVoIPPushMetadata,
     withCompletionHandler completion: @escaping @Sendable () -> Void)
@@ -21,6 +22,7 @@ extension PKPushRegistryDelegate {
     _ registry: PKPushRegistry, didReceiveIncomingPushWith payload: PKPushPayload, for type: PKPushType,
     completion: @escaping @Sendable () -> Void
   ) { completion() }
+  @available(iOS 26.4, *)
   public func pushRegistry(
     _ registry: PKPushRegistry, didReceiveIncomingVoIPPushWith payload: PKPushPayload, metadata: PKVoIPPushMetadata,
     withCompletionHandler completion: @escaping @Sendable () -> Void

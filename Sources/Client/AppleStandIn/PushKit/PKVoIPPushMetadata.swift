@@ -1,6 +1,7 @@
 public import Foundation
 
-/// iOS 26.4: whether this push must be reported as a call (R3).
+/// Whether this push must be reported as a call (R3).
+@available(iOS 26.4, *)
 open class PKVoIPPushMetadata: NSObject, @unchecked Sendable {  // immutable
   public let mustReport: Bool
 
