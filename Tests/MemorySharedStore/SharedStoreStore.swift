@@ -60,7 +60,7 @@ public struct SharedStoreStore: Sendable {
   public func tombstone(of call: CallID, at now: Instant) -> RemoteTombstone? {
     tombstones[call].flatMap { $0.ends > now ? $0.value : nil }
   }
-  public var grantRows: [String: SharedGrant] { grants.rows.mapValues(\.grant) }
+  public var grantRows: [String: SharedGrant] { grants.values }
   public var deviceCount: Int { whereabouts.values.reduce(0) { $0 + $1.count } }
 
   // MARK: requests

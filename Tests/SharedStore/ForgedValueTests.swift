@@ -49,7 +49,7 @@ import Testing
     _ = try node.ask(.putGrants([mine]))
     let row = redis.say("HGET", "tl:{grants}:rows", "alice")
     let now = Int64(Date().timeIntervalSince1970 * 1_000)
-    let forged = #"{"t":9000000000000,"m":-1,"s":\#(now),"v":1,"g":{"numbers":["+15551"]}}"#
+    let forged = #"15551\n{"t":9000000000000,"s":\#(now),"v":1,"g":{"numbers":["+15551"]}}"#.replacing("\\n", with: "\n")
     for (field, value) in [
       ("mallory", forged), ("mallory", row), ("alice", forged), ("alice", row.replacing("+15551", with: "+15559")),
     ] {
@@ -59,11 +59,20 @@ import Testing
     }
     #expect(node.metric("values_unsigned_total") >= 4)
     redis.say("HSET", "tl:{grants}:rows", "alice", forged)
-    guard case .grantsPut(1, later: [], _) = try node.ask(.putGrants([mine])) else {
+    guard case .grantsPut(1, others: [], _) = try node.ask(.putGrants([mine])) else {
       Issue.record("a forged later token does not stand in the way")
       return
     }
     #expect(try grants(node) == [mine])
+    // a good row that another number was put in front of
+    redis.say("HSET", "tl:{grants}:rows", "alice", "15551 15559\n" + (row.split(separator: "\n").last ?? ""))
+    #expect(try grants(node) == [mine], "a user has no number that the token did not name")
+    // a later token of a user that is none keeps a number from nobody
+    redis.say("HSET", "tl:{grants}:rows", "mallory", forged.replacing("15551", with: "15552"))
+    redis.say("HSET", "tl:{grants}:numbers", "15552", "mallory")
+    let bob = grant("bob", "+15552", 2_000)
+    #expect(try node.ask(.putGrants([bob])) == .grantsPut(1, others: []))
+    #expect(try grants(node).contains(bob))
   }
 
   @Test func `a forged lease names no host to anybody, and does not take a node's name`() throws {

@@ -16,7 +16,7 @@ struct SharedStoreContract {
   let name: String
   let sharedStore: (_ node: String, _ started: Int64) throws -> any SharedStoreUnderTest
   /// In names: other runs on the same shared store do not meet this one.
-  private let run = "\(UInt32.random(in: 0 ... .max))"
+  let run = "\(UInt32.random(in: 0 ... .max))"
 
   init(_ name: String, _ sharedStore: @escaping (_ node: String, _ started: Int64) throws -> any SharedStoreUnderTest) {
     (self.name, self.sharedStore) = (name, sharedStore)

@@ -79,7 +79,7 @@ extension CallMachine {
     case devices([DeviceChange])
     /// To the store, in order: changes of what login tokens grant.
     case grants([UserGrants.Change])
-    /// To the other nodes: what login tokens grant here, or no longer grant.
+    /// To the shared store: what a login token grants here, or that a user was erased.
     case shareGrants([SharedGrant])
     /// For log, metrics and the transport's allow-list.
     case trunkNews(TrunkNews)

@@ -23,7 +23,9 @@ extension CallMachine {
     do throws(UserGrants.Fault) {
       let changes = try routing.directory.grants.accept(grant, of: key.user, at: step.wallNow)
       granted(changes, &step)
-      share(changes.compactMap { if case .stored(let entry) = $0 { SharedGrant(entry) } else { nil } }, &step)
+      guard sharesGrants else { return }
+      let unshared = routing.directory.grants.unshared(key.user, after: changes, always: !hasSharedGrants)
+      if let unshared { step.output.actions.append(.shareGrants([unshared])) }
     } catch {
       switch error {
       case .ownedByOther(let index): refuse(index)
@@ -47,21 +49,19 @@ extension CallMachine {
 
   // MARK: in a cluster
 
-  /// Whether grants of one node hold at all nodes.
+  /// What tokens grant belongs to the shared store.
   var sharesGrants: Bool { configuration.isClustered && routing.directory.grantRules != nil }
 
-  private func share(_ grants: [SharedGrant], _ step: inout Step) {
-    if sharesGrants, !grants.isEmpty { step.output.actions.append(.shareGrants(grants)) }
-  }
-
-  /// Applies the grants of other nodes.
-  mutating func merge(_ grants: SharedGrants, _ step: inout Step) {
-    let merged = routing.directory.grants.merge(grants.rows, routing.directory.grantRules, at: step.wallNow)
-    granted(merged.stored, &step)
-    share(merged.shared, &step)
-    guard let known = grants.known else { return }
-    hasSharedGrants = true
-    share(routing.directory.grants.missing(in: known), &step)
+  /// What the shared store has. What it has lost of users with a session here is written again, as if they had logged in now.
+  mutating func apply(_ shared: SharedGrants, _ step: inout Step) {
+    if let known = shared.known {
+      granted(routing.directory.grants.compare(known, at: step.wallNow), &step)
+      let ours = routing.directory.grants.stale.filter { presences[$0]?.isEmpty == false }.sorted()
+        .compactMap { routing.directory.grants.unshared($0, after: []) }
+      if !ours.isEmpty { step.output.actions.append(.shareGrants(ours)) }
+    }
+    granted(routing.directory.grants.apply(shared.rows, routing.directory.grantRules, at: step.wallNow), &step)
+    if shared.isAll { hasSharedGrants = true }
   }
 
   /// Removes the user's grant at all nodes. Returns how many were removed here.
@@ -69,7 +69,10 @@ extension CallMachine {
     let issuedAt = max(step.wallNow, routing.directory.grants[user]?.issuedAt ?? 0)
     let removed = routing.directory.grants.remove(user)
     granted(removed, &step)
-    share([SharedGrant(user: user, grant: nil, issuedAt: issuedAt, seen: step.wallNow)], &step)
+    if sharesGrants {
+      let erased = SharedGrant(user: user, grant: nil, issuedAt: issuedAt, seen: step.wallNow)
+      step.output.actions.append(.shareGrants([erased]))
+    }
     return removed.count
   }
 

@@ -49,7 +49,7 @@ public struct CallMachine {
   var sessions: [MediaSessionID: CallID] = [:]
   var direct = DirectDialogs()
   var userCache = UserCache()
-  /// The token grants of other nodes were read once.
+  /// All that the shared store has of grants was read once.
   var hasSharedGrants = false
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
@@ -132,6 +132,8 @@ public struct CallMachine {
   public var trunkRules: [String: TrunkRules] { routing.rules }
   /// What login tokens may grant; nil: nothing.
   public var grantRules: GrantRules? { routing.directory.grantRules }
+  /// Users whose grant of a login token the shared store lacks: this node serves its copy.
+  public var staleGrants: Int { routing.directory.grants.stale.count }
 
   /// Handles one input and appends the actions that it causes to `output`.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
@@ -185,7 +187,7 @@ public struct CallMachine {
     case .grants(let stored, let now):
       granted(routing.directory.grants.load(stored, at: now), &step)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &step)
-    case .sharedGrants(let grants): merge(grants, &step)
+    case .sharedGrants(let grants): apply(grants, &step)
     case .routing(let routing):
       replace(routing, &step)
       reportedTrunks = reportedTrunks.filter { routing.trunk($0.key) != nil }

@@ -58,7 +58,7 @@ extension CallMachine {
     case devices(DeviceCommand)
     /// The store's grants of login tokens, at the start; `at` is the wall clock in milliseconds since 1970.
     case grants([UserGrants.Entry], at: Int64)
-    /// What login tokens grant at other nodes.
+    /// What the shared store has of login tokens' grants.
     case sharedGrants(SharedGrants)
     /// More is known of the caller than the INVITE stated: what devices show changes by `call.update`, never by another push.
     case callerKnown(CallID, Handle)

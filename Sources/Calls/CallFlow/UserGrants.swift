@@ -41,6 +41,8 @@ public struct UserGrants: Sendable {
   private(set) var entries: [String: Entry] = [:]
   /// Users by canonical number.
   private(set) var owners: [String: String] = [:]
+  /// Users whose grant the shared store of a cluster lacks, or has of an earlier token, as it was compared last.
+  public internal(set) var stale: Set<String> = []
   private let users: Int
   private let numbers: Int
 
@@ -86,7 +88,7 @@ public struct UserGrants: Sendable {
   /// Removes the user's grant, as if no token had granted anything.
   public mutating func remove(_ user: String) -> [Change] {
     guard entries[user] != nil else { return [] }
-    forget(user)
+    drop(user)
     return [.removed(user: user)]
   }
 
@@ -116,7 +118,7 @@ public struct UserGrants: Sendable {
       guard let rules else { return true }
       return (try? rules.check(entry.grant)) == nil
     }
-    for entry in gone { forget(entry.user) }
+    for entry in gone { drop(entry.user) }
     return gone.map { .removed(user: $0.user) }
   }
 
@@ -146,6 +148,11 @@ public struct UserGrants: Sendable {
     }
   }
 
+  private mutating func drop(_ user: String) {
+    forget(user)
+    stale.remove(user)
+  }
+
   mutating func lose(_ numbers: [String], from user: String) -> [Change] {
     guard var entry = entries[user] else { return [] }
     let lost = Set(numbers.map(Routing.canonical))
@@ -163,7 +170,7 @@ public struct UserGrants: Sendable {
     }
     if hasRoom(self) { return [] }
     let old = entries.values.filter { now - $0.seen >= Limits.grantSeconds * 1_000 && $0.user != user }
-    for entry in old { forget(entry.user) }
+    for entry in old { drop(entry.user) }
     guard hasRoom(self) else { throw .full }
     return old.map { .removed(user: $0.user) }
   }

@@ -106,7 +106,7 @@ extension ClusterMachine {
     case nameInUse(by: NodeLease, atStart: Bool)
     /// At the start: this living node's version writes what ours does not read, or the other way round: end with status 2 and say which.
     case incompatible(with: NodeLease)
-    /// What login tokens grant at other nodes: some of it at a time, the latest token first.
+    /// What the shared store has of login tokens' grants: some of it at a time, the latest token first.
     case grants(SharedGrants)
     /// A living node's word on directories or a history.
     case news(ClusterMessage)

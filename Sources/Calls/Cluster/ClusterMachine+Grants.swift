@@ -1,15 +1,17 @@
 import Bytes
 import CallFlow
 
-/// What login tokens grant at the nodes. Each has all of it; the shared store has, for each user, what is to hold (`SharedGrant.isLater`), and the
-/// order in which that came, by which a node reads what it has not read yet.
+/// What login tokens grant. The shared store owns it: a node writes what a token grants that it has verified, the shared store decides which numbers
+/// the user gets (`SharedStoreRequest.putGrants`), and every node reads the rows that have changed, by their sequence numbers, and applies them.
 ///
 /// | event | does |
 /// |---|---|
-/// | a token grants something here | puts it, `Limits.grantsPerPut` in one request, one request at a time; then tells all nodes, no more often than `newsOfGrants` |
-/// | another node's word, and every `Limits.grantsLook` | reads what came since |
-/// | the shared store has come; it has other grants than it had; claims come into the configuration | reads all, and puts what it lacks |
+/// | a token grants something here, a user is erased | puts it, `Limits.grantsPerPut` in one request; then reads, and notifies all nodes, no more often than `newsOfGrants` |
+/// | a message of another node, and every `Limits.grantsLook` | reads the rows that have changed |
+/// | the shared store is connected; it has other grants than it had; claims are configured | puts what it put within `Limits.recent`, and reads all |
 /// | no answer | again 1 to 2 s later |
+///
+/// One request is under way at a time, and none while rows wait to be applied: no older row is applied after a newer one.
 struct GrantSync: Sendable {
   /// Tokens may grant something here.
   var isOn = false
@@ -22,46 +24,67 @@ struct GrantSync: Sendable {
   var hasCompared = false
   /// The reading that is under way. Nil: none.
   var reading: Reading?
-  /// What was read and is not taken yet, the latest token first; those behind `nextRow`.
+  /// What was read and is not applied yet, the latest token first; those behind `nextRow`.
   var rows: [SharedGrant] = []
   var nextRow = 0
-  /// Goes with the last of `rows`.
+  /// Goes with the first of `rows`; and whether these are all that there are.
   var known: [String: Int64]?
+  var isAll = false
   /// What the shared store does not have yet, by user, in the order in which it came.
   var unwritten: [String: SharedGrant] = [:]
   var order = KeyQueue<String>(most: Limits.grants)
   var isPutting = false
+  /// A reading that is due goes before the next put: both are made, however much there is of one.
+  var isReadingNext = false
+  /// What was put last, oldest first: a failover may have lost it.
+  var recent: [(grant: SharedGrant, at: Instant)] = []
+  var recentHead = 0
   var lookAt = Instant.zero
   var retryAt = Instant.zero
   /// When other nodes were told last.
   var announcedAt: Instant?
   var mustAnnounce = false
 
+  var isAsking: Bool { reading != nil || isPutting }
+  var mustRead: Bool { mustCompare || mustLook }
+
   struct Reading: Sendable {
     var isComparison: Bool
     var since: Int64
-    var rows: [SharedGrant] = []
+    /// By user: what was read again has changed meanwhile.
+    var rows: [String: SharedGrant] = [:]
   }
 }
 
 extension ClusterMachine {
   mutating func share(_ grants: [SharedGrant], _ step: inout Step) {
     guard self.grants.isOn else { return }
-    for grant in grants {
-      if let known = self.grants.unwritten[grant.user], known.isLater(than: grant) { continue }
-      guard self.grants.order.append(grant.user) else {
-        statistics.forgotten += 1
-        continue
-      }
-      self.grants.unwritten[grant.user] = grant
-    }
+    for grant in grants { addUnwritten(grant) }
     goOnWithGrants(&step)
+  }
+
+  /// Of two of a user the later token is written, or an erasure that is as late.
+  private mutating func addUnwritten(_ grant: SharedGrant) {
+    if let other = grants.unwritten[grant.user] {
+      let isLater = (grant.issuedAt, grant.grant == nil ? 1 : 0) >= (other.issuedAt, other.grant == nil ? 1 : 0)
+      let (kept, dropped) = isLater ? (grant, other) : (other, grant)
+      grants.unwritten[grant.user] = kept
+      // numbers that the dropped one took from others here were not taken there
+      if !Set(dropped.canonicalNumbers).isSubset(of: kept.canonicalNumbers) { grants.mustCompare = true }
+    } else if grants.order.append(grant.user) {
+      grants.unwritten[grant.user] = grant
+    } else {
+      statistics.forgotten += 1
+    }
   }
 
   /// Claims have come into the configuration or have changed: what was passed over before is read again.
   mutating func sharesGrants(_ isOn: Bool, _ step: inout Step) {
     (grants.isOn, grants.mustCompare) = (isOn, isOn)
-    if !isOn { (grants.unwritten, grants.order) = ([:], KeyQueue(most: Limits.grants)) }
+    if !isOn {
+      (grants.unwritten, grants.order) = ([:], KeyQueue(most: Limits.grants))
+      (grants.recent, grants.recentHead) = ([], 0)
+    }
     goOnWithGrants(&step)
   }
 
@@ -70,6 +93,9 @@ extension ClusterMachine {
     guard grants.isOn else { return }
     grants.mustCompare = true
     if grants.hasCompared { grants.retryAt = step.now + jitter(settings.restoreSpread) }
+    let recent = grants.recent[grants.recentHead...].filter { step.now - $0.at <= Limits.recent }
+    (grants.recent, grants.recentHead) = ([], 0)
+    for (grant, _) in recent { addUnwritten(grant) }
     goOnWithGrants(&step)
   }
 
@@ -83,23 +109,28 @@ extension ClusterMachine {
     guard grants.isOn, isConnected, !isNameInUse else { return }
     popRows(&step)
     let now = step.now
-    if now >= grants.retryAt {
+    if now >= grants.retryAt, !grants.isAsking, grants.rows.isEmpty {
       if now >= grants.lookAt { grants.mustLook = true }
-      if grants.reading == nil, grants.rows.isEmpty, grants.mustCompare || grants.mustLook { read(&step) }
-      if !grants.isPutting, !grants.order.isEmpty { put(&step) }
+      if !grants.order.isEmpty, !(grants.mustRead && grants.isReadingNext) {
+        put(&step)
+      } else if grants.mustRead {
+        read(&step)
+      }
     }
     if grants.mustAnnounce, grants.announcedAt.map({ now - $0 >= newsOfGrants }) ?? true {
       (grants.mustAnnounce, grants.announcedAt) = (false, now)
       send(.broadcast(.grants), .none, &step)
     }
-    var next = grants.lookAt
+    var next = max(grants.lookAt, grants.retryAt)
     if !grants.rows.isEmpty {
       next = now + Limits.restoreStep
-    } else if grants.reading == nil && (grants.mustCompare || grants.mustLook) || !grants.isPutting && !grants.order.isEmpty {
+    } else if grants.isAsking {
+      next = now + Limits.grantsLook
+    } else if grants.mustRead || !grants.order.isEmpty {
       next = grants.retryAt
     }
     if grants.mustAnnounce, let announcedAt = grants.announcedAt { next = min(next, announcedAt + newsOfGrants) }
-    timers.schedule(.grants, at: max(next, grants.retryAt, now + .milliseconds(1)))
+    timers.schedule(.grants, at: max(next, now + .milliseconds(1)))
   }
 
   /// All nodes together say so 200 times a second at most.
@@ -109,7 +140,7 @@ extension ClusterMachine {
 
   private mutating func read(_ step: inout Step) {
     let isComparison = grants.mustCompare
-    (grants.mustCompare, grants.mustLook) = (false, false)
+    (grants.mustCompare, grants.mustLook, grants.isReadingNext) = (false, false, false)
     grants.lookAt = step.now + Limits.grantsLook
     readOn(GrantSync.Reading(isComparison: isComparison, since: isComparison ? 0 : grants.place), &step)
   }
@@ -137,14 +168,15 @@ extension ClusterMachine {
       grants.mustCompare = true
       return
     }
-    reading.rows += page.rows
+    for row in page.rows { reading.rows[row.user] = row }
     reading.since = page.place
     if page.hasMore, reading.rows.count < Limits.grants { return readOn(reading, &step) }
     (grants.place, grants.epoch) = (page.place, page.epoch)
-    grants.rows = reading.rows.sorted { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }
+    grants.rows = reading.rows.values.sorted { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }
     grants.nextRow = 0
+    grants.isAll = reading.isComparison
     if reading.isComparison {
-      grants.known = Dictionary(reading.rows.map { ($0.user, $0.issuedAt) }) { max($0, $1) }
+      grants.known = reading.rows.mapValues(\.issuedAt).merging(grants.unwritten.mapValues(\.issuedAt)) { max($0, $1) }
     }
   }
 
@@ -154,10 +186,11 @@ extension ClusterMachine {
     let end = min(grants.rows.count, grants.nextRow + Limits.grantsPerStep)
     var batch = SharedGrants(Array(grants.rows[grants.nextRow..<end]))
     grants.nextRow = end
+    (batch.known, grants.known) = (grants.known, nil)
     if end == grants.rows.count {
-      (batch.known, grants.known) = (grants.known, nil)
       (grants.rows, grants.nextRow) = ([], 0)
-      if batch.known != nil { grants.hasCompared = true }
+      batch.isAll = grants.isAll
+      if grants.isAll { grants.hasCompared = true }
     }
     statistics.grantsRead += UInt64(batch.rows.count)
     step.actions.append(.grants(batch))
@@ -166,36 +199,47 @@ extension ClusterMachine {
   // MARK: putting
 
   private mutating func put(_ step: inout Step) {
-    var batch: [SharedGrant] = []
-    while batch.count < Limits.grantsPerPut, let user = grants.order.popFirst() {
-      if let grant = grants.unwritten.removeValue(forKey: user) { batch.append(grant) }
+    var (batch, numbers) = ([SharedGrant](), 0)
+    while batch.count < Limits.grantsPerPut, numbers < Limits.numbersPerPut, let user = grants.order.popFirst() {
+      guard let grant = grants.unwritten.removeValue(forKey: user) else { continue }
+      batch.append(grant)
+      numbers += grant.grant?.numbers.count ?? 0
     }
     guard !batch.isEmpty else { return }
-    grants.isPutting = true
+    (grants.isPutting, grants.isReadingNext) = (true, true)
     if !send(.putGrants(batch), .putGrants(batch), &step) { puttingFailed(batch, &step) }
   }
 
   private mutating func puttingFailed(_ batch: [SharedGrant], _ step: inout Step) {
     grants.isPutting = false
     grants.retryAt = step.now + Limits.restoreAgain + jitter(Limits.restoreAgain)
-    // what came meanwhile is later, or stays
-    for grant in batch where grants.unwritten[grant.user].map(grant.isLater) ?? true {
-      guard grants.order.append(grant.user) else {
-        statistics.forgotten += 1
-        continue
-      }
-      grants.unwritten[grant.user] = grant
-    }
+    for grant in batch { addUnwritten(grant) }
   }
 
   mutating func grantsPut(_ batch: [SharedGrant], _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     defer { goOnWithGrants(&step) }
-    guard case .success(.grantsPut(let count, let later, let dropped)) = result else { return puttingFailed(batch, &step) }
+    guard case .success(.grantsPut(let count, let others, let dropped)) = result else { return puttingFailed(batch, &step) }
     grants.isPutting = false
     statistics.valuesDropped += UInt64(max(0, dropped))
     statistics.grantsPut += UInt64(max(0, count))
-    if count > 0 { grants.mustAnnounce = true }
+    for grant in batch { noteRecent(grant, step.now) }
+    if count > 0 { (grants.mustLook, grants.mustAnnounce) = (true, true) }
     // what the shared store has instead; it may have been read before the token came here
-    if !later.isEmpty { step.actions.append(.grants(SharedGrants(later))) }
+    if !others.isEmpty { step.actions.append(.grants(SharedGrants(others))) }
+    if others.count >= Limits.grantsPerRead { grants.mustCompare = true }
+  }
+
+  private mutating func noteRecent(_ grant: SharedGrant, _ now: Instant) {
+    grants.recent.append((grant, now))
+    while grants.recentHead < grants.recent.count,
+      now - grants.recent[grants.recentHead].at > Limits.recent
+        || grants.recent.count - grants.recentHead > Limits.recentWrites
+    {
+      grants.recentHead += 1
+    }
+    if grants.recentHead > 1_024, grants.recentHead * 2 > grants.recent.count {
+      grants.recent.removeFirst(grants.recentHead)
+      grants.recentHead = 0
+    }
   }
 }

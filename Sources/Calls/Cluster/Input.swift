@@ -78,11 +78,12 @@ extension ClusterMachine {
     case probed(Incarnation, ProbeResult)
     /// An operator says that a node is dead (`nodes forget`). `Action.forgotten` follows.
     case forget(node: String)
+
     // MARK: grants of login tokens
 
     /// Whether tokens may grant something here; again when what they may grant has changed.
     case sharesGrants(Bool)
-    /// What they grant, or do not any more, for the other nodes.
+    /// What a token grants here, or that a user was erased, for the shared store.
     case grants([SharedGrant])
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
     case timer

@@ -41,8 +41,10 @@ public enum Limits {
   /// Users; as many as a node takes.
   public static let grants = 200_000
   public static let grantsPerRead = 200
+  /// In one request; no more are added once they name so many numbers.
   public static let grantsPerPut = 32
-  /// Kept without a word of a token; of a user who was erased, for tokens that go on.
+  static let numbersPerPut = 100
+  /// Kept without a login by a token; of a user who was erased, for tokens that are still valid.
   public static let grantsKept = Duration.seconds(30 * 86_400)
   /// A node that has missed the news looks so often.
   static let grantsLook = Duration.seconds(10)

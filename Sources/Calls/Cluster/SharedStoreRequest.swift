@@ -101,9 +101,18 @@ public enum SharedStoreRequest: Hashable, Sendable {
 
   // MARK: grants of login tokens
 
-  /// Of each the later one stays (`SharedGrant.isLater`), and those that nobody named for `Limits.grantsKept` go. → `grantsPut`
+  /// What tokens grant, and users who were erased; in one step for all of them:
+  ///
+  /// | the user's row | then |
+  /// |---|---|
+  /// | none, or of an earlier token | is replaced. The user gets each number that no user has, or one by an earlier token (of two that are as late, the user with the lesser id), who loses it |
+  /// | of the same token | keeps those of its numbers that are named again; has the later `seen` |
+  /// | of a later token, or of an erasure that is as late | stays |
+  ///
+  /// Each row that has changed gets the next place. Rows that no token named for `Limits.grantsKept` go. → `grantsPut`
   case putGrants([SharedGrant])
-  /// Those that have come or changed behind the place `since`, at most `Limits.grantsPerRead`, in the order in which they came. → `grants`
+  /// Those that have come or changed behind the place `since`, at most `Limits.grantsPerRead`, by their places, with the numbers that their users
+  /// have. → `grants`
   case grants(since: Int64)
 
   // MARK: for operators
@@ -143,8 +152,9 @@ public enum SharedStoreReply: Hashable, Sendable {
   /// Those that are there, and ours.
   case directoryParts([DirectoryPiece])
   case grants(GrantPage)
-  /// How many were put, and what the shared store has in place of others: as late or later.
-  case grantsPut(Int, later: [SharedGrant], dropped: Int = 0)
+  /// How many rows were put; and, where a user did not get all of it, that user's row and those of the users who have the numbers, at most
+  /// `Limits.grantsPerRead`.
+  case grantsPut(Int, others: [SharedGrant], dropped: Int = 0)
   /// `version`: of the directory until then. `last`: the highest that the shared store ever had, of any.
   case committed(CommitOutcome, version: Int64, last: Int64)
 }

@@ -14,6 +14,7 @@ public final class ClusterMetrics: Sendable {
     var own = ""
     var unwritten = 0
     var unconfirmedEnds = 0
+    var staleGrants = 0
     var cluster = ClusterStatistics()
     var calls = CallStatistics()
   }
@@ -21,13 +22,13 @@ public final class ClusterMetrics: Sendable {
 
   public init() {}
 
-  func publish(_ machine: ClusterMachine, _ nodes: [SeenNode], _ calls: CallStatistics, at now: Instant) {
+  func publish(_ machine: ClusterMachine, _ nodes: [SeenNode], _ calls: CallMachine, at now: Instant) {
     snapshot.withLock {
       $0 = Snapshot(
         state: machine.state, leaseAge: machine.leaseAge(at: now).map { Double($0.nanoseconds) / 1e9 } ?? -1,
         nodes: nodes, leads: machine.leads, own: machine.settings.configuration, unwritten: machine.unwritten,
-        unconfirmedEnds: machine.unconfirmedEndCount,
-        cluster: machine.statistics, calls: calls)
+        unconfirmedEnds: machine.unconfirmedEndCount, staleGrants: calls.staleGrants,
+        cluster: machine.statistics, calls: calls.statistics)
     }
   }
 
@@ -107,6 +108,10 @@ public final class ClusterMetrics: Sendable {
       counted("trunkline_cluster_grants_given_total", "Users' grants of login tokens that were written to the shared store.") {
         $0.grantsPut
       },
+      one(
+        "trunkline_cluster_grants_stale",
+        "Users whose grant of a login token the shared store lacks: this node serves its copy until the next login.", .gauge
+      ) { .integer(Int64($0.staleGrants)) },
       counted("trunkline_cluster_timeouts_total", "Requests to the shared store without an answer in time.") { $0.timeouts },
       counted("trunkline_cluster_failures_total", "Requests to the shared store that failed.") { $0.failures },
       counted("trunkline_cluster_flushes_total", "Times that the shared store lost its data, while connected.") { $0.flushes },

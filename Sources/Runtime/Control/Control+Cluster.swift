@@ -55,7 +55,7 @@ extension Control {
     let nodes = cluster.nodes
     seenNodes = nodes
     if cluster.state == .up || nodes.count > 1 { outputs.nodesSeen(nodes) }
-    metrics.cluster.publish(cluster, nodes, core.machine.statistics, at: loop.now)
+    metrics.cluster.publish(cluster, nodes, core.machine, at: loop.now)
   }
 }
 

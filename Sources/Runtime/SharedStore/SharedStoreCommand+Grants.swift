@@ -3,34 +3,45 @@ import CallFlow
 import Cluster
 import RESP
 
-// What login tokens grant.
-
+/// What login tokens grant. A user's row is two lines: the numbers that the user has, which the script writes, and what the token says, which the node
+/// has signed. So a script takes a number from a user without a signature, and no user gets one that a token did not name.
 extension SharedStoreCommand {
   init(ofGrants request: SharedStoreRequest, _ keys: SharedStoreKeys, _ forged: [String: [UInt8]]) {
     let tag = SharedStoreKeys.grants
-    let (rows, order, seen, state) = (
-      keys.key(tag, "rows"), keys.key(tag, "order"), keys.key(tag, "seen"), keys.key(tag, "state")
+    let (rows, order, seen, state, numbers) = (
+      keys.grantRows, keys.key(tag, "order"), keys.key(tag, "seen"), keys.key(tag, "state"), keys.key(tag, "numbers")
     )
     switch request {
     case .putGrants(let grants):
       var arguments = [
         bytes(Cluster.Limits.grants), milliseconds(Cluster.Limits.grantsKept),
-        bytes(String(UInt64.random(in: 0 ... .max), radix: 36)),
+        bytes(String(UInt64.random(in: 0 ... .max), radix: 36)), bytes(Cluster.Limits.grantsPerRead), bytes(grants.count),
       ]
       for grant in grants {
-        // as the script puts them together
-        let head = bytes("{\"t\":\(grant.issuedAt),\"m\":\(grant.rank),\"s\":\(grant.seen),")
-        let row = keys.sealed(head + ValueCoding.encode(StoredGrant(grant)).dropFirst(), rows, grant.user)
+        // the script reads them there
+        let head = bytes("{\"t\":\(grant.issuedAt),\"s\":\(grant.seen),")
+        let named = grant.grant == nil ? "-" : grant.canonicalNumbers.joined(separator: " ")
         arguments += [
-          bytes(grant.user), bytes(grant.issuedAt), bytes(grant.rank), bytes(grant.seen), Array(row.dropFirst(head.count)),
-          forged[grant.user] ?? [],
+          bytes(grant.user), bytes(named),
+          keys.sealed(head + ValueCoding.encode(StoredGrant(grant)).dropFirst(), rows, grant.user),
         ]
       }
-      self.init(script: .putGrants, tag, [rows, order, seen, state], arguments, .grantsPut)
+      for (user, row) in forged { arguments += [bytes(user), row] }
+      self.init(script: .putGrants, tag, [rows, order, seen, state, numbers], arguments, .grantsPut)
     case .grants(let since):
       self.init(
         script: .grants, tag, [rows, order, state], [bytes(since), bytes(Cluster.Limits.grantsPerRead)], .grants)
     default: preconditionFailure("a request that is of no grant")
     }
+  }
+}
+
+extension SharedStoreKeys {
+  /// The lines of a user's row; nil: it is none, or its token's line is none of ours.
+  func grantLines(_ row: [UInt8], of user: String) -> (held: ArraySlice<UInt8>, token: [UInt8])? {
+    let end = row.firstIndex(of: 10)
+    let token = end.map { Array(row[($0 + 1)...]) } ?? row
+    guard isGenuine(token, grantRows, user), let end else { return nil }
+    return (row[..<end], token)
   }
 }

@@ -55,7 +55,7 @@ extension SharedStoreCommand {
     case .grantsPut:
       guard let parts = value.elements, parts.count == 2, let count = parts[0].number else { return nil }
       var dropped = 0
-      return .grantsPut(Int(count), later: grantRows(parts[1], &dropped), dropped: dropped)
+      return .grantsPut(Int(count), others: grantRows(parts[1], &dropped), dropped: dropped)
     case .committed:
       guard let parts = value.elements, parts.count == 3, let outcome = parts[0].number.flatMap(CommitOutcome.init),
         let now = version(parts[1]), let last = version(parts[2])
@@ -127,8 +127,9 @@ extension SharedStoreCommand {
 
   private func grantRows(_ value: RESPValue, _ dropped: inout Int) -> [SharedGrant] {
     Self.fields(value, Cluster.Limits.grantsPerRead, &dropped) { user, bytes in
-      guard isGenuine(bytes, \.grantRows, user) else { return nil }
-      return ValueCoding.decode(StoredGrant.self, bytes)?.value(user)
+      guard let lines = keys?.grantLines(bytes, of: user) else { return nil }
+      let held = lines.held.split(separator: 32).map { String(decoding: $0, as: UTF8.self) }
+      return ValueCoding.decode(StoredGrant.self, lines.token)?.value(user)?.with(numbers: Set(held))
     }
   }
 

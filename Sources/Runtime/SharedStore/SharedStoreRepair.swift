@@ -39,7 +39,7 @@ extension SharedStoreCommand {
       let key = place.device
       return only(parts[0]) { keys.isGenuine($0, keys.ofUser(key.user, "where"), key.device, counted: "t") }
     case .register(let user, _): return fields(parts) { keys.isGenuine($1, keys.ofUser(user, "devices"), $0) }
-    case .putGrants: return fields(parts.last?.elements) { keys.isGenuine($1, keys.grantRows, $0) }
+    case .putGrants: return fields(parts.last?.elements) { keys.grantLines($1, of: $0) != nil }
     case .claimReaping(let call, let incarnation, _): return claim(SharedStoreKeys.incarnation(incarnation), "reap:\(call)")
     case .claimStart(let call, _, _): return claim(SharedStoreKeys.call(call.description), "start")
     case .lead(let task, _): return claim(SharedStoreKeys.task(task))

@@ -253,7 +253,7 @@ extension Device {
   var lastChange: Int64 { max(lastSeen, revokedAt ?? .min) }
 }
 
-/// The script puts `"t":`, the token's `iat`, `"m":`, the rank, and `"s":`, when it was seen, in front.
+/// `"t":`, the token's `iat`, and `"s":`, when it was seen, come first: a script reads them there.
 struct StoredGrant: StoredValue {
   var v = Cluster.Limits.format
   var t: Int64?

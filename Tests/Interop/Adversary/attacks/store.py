@@ -58,9 +58,12 @@ def page():
 ann, mallory = granted("ann", "phone", [NUMBER]), log_in(arena, "mallory", "bad", timeout=5)[:2]
 figures["own"] += 1 if rung(ann, mallory) == [True, False] else 0
 row = redis.hash(ROWS)[b"ann"]
-later = int(re.match(rb'\{"t":(\d+)', row).group(1)) + 60_000
+line = row.partition(b"\n")[2]
+later = int(re.match(rb'\{"t":(\d+)', line).group(1)) + 60_000
+OWN = NUMBER.encode()[1:] + b"\n"
 GRANTS = {
-    "unsigned": b'{"t":%d,"m":1,"s":%d,"v":1,"g":{"numbers":["%s"]}}' % (later, later, NUMBER.encode()),
+    "unsigned": OWN + b'{"t":%d,"s":%d,"v":1,"g":{"numbers":["%s"]}}' % (later, later, NUMBER.encode()),
+    "a number before nothing": OWN,
     "ann's, at mallory's place": row,
     "ann's with another time": re.sub(rb'"t":\d+', b'"t":%d' % later, row),
     "signed with nothing": row.replace(b'"v":1', b'"v":1,"h":"","sig":"","mac":""', 1),
