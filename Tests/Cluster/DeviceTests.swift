@@ -136,8 +136,8 @@ import Testing
     let stranger = Incarnation(node: "evil", started: 1)
     for _ in 0..<10_000 { world.sharedStore.forge(.revoked(key("alice")), from: stranger, to: 0, at: world.now) }
     world.sharedStore.forge(.replaced(key("alice"), SessionID("other")), from: world.incarnation(1), to: 0, at: world.now)
-    let place = Whereabouts(key("alice"), at: stranger, session: SessionID("x"))
-    world.sharedStore.forge(.came(place), from: world.incarnation(1), to: 0, at: world.now)
+    let location = Whereabouts(key("alice"), at: stranger, session: SessionID("x"))
+    world.sharedStore.forge(.came(location), from: world.incarnation(1), to: 0, at: world.now)
     let before = world.sharedStore.total
     world.run(for: .seconds(3))
     #expect(world.nodes[0].machine.statistics.messagesDropped == 10_002)

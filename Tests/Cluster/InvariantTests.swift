@@ -188,12 +188,12 @@ import Testing
       }
       var lives: [Incarnation: Set<CallID>] = [:]
       for node in world.nodes where node.isAlive { lives[node.machine.incarnation] = Set(node.machine.calls.keys) }
-      let placed = store.calls.values.flatMap(\.values)
-      for place in placed where lives[place.incarnation]?.contains(place.call) != true {
-        Issue.record("seed \(seed): \(place.call) of \(place.incarnation) is in the shared store and nowhere else")
+      let entered = store.calls.values.flatMap(\.values)
+      for location in entered where lives[location.incarnation]?.contains(location.call) != true {
+        Issue.record("seed \(seed): \(location.call) of \(location.incarnation) is in the shared store and nowhere else")
       }
       for (life, calls) in lives {
-        let there = Set(placed.filter { $0.incarnation == life }.map(\.call))
+        let there = Set(entered.filter { $0.incarnation == life }.map(\.call))
         // One that two nodes claimed while the shared store was silent has one place, or none once one of them has ended.
         let twice = claimedAt.filter { $0.value.count > 1 }.keys
         #expect(

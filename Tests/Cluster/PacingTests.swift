@@ -14,7 +14,7 @@ import Testing
     /// Where every device was before.
     var before: Incarnation?
     var enters = 0, publishes = 0, renewals = 0
-    private var places: [String: Whereabouts] = [:]
+    private var locations: [String: Whereabouts] = [:]
     let others: [NodeLease]
 
     init(among others: Int) {
@@ -42,17 +42,17 @@ import Testing
       case .renew:
         renewals += 1
         return .nodes(others + [Self.lease(machine.incarnation)], hadLease: renewals > 1, clock: 0)
-      case .enter(let place, _):
+      case .enter(let location, _):
         enters += 1
-        places[place.device.user] = place
-        let old = before.map { Whereabouts(place.device, at: $0, session: SessionID("old")) }
+        locations[location.device.user] = location
+        let old = before.map { Whereabouts(location.device, at: $0, session: SessionID("old")) }
         return .entered(before: old, calls: [], device: nil, since: 1)
       case .publish:
         publishes += 1
         return .done
       case .locate(let user, _):
         var located = LocatedUser(user)
-        located.whereabouts = places[user].map { [$0] } ?? []
+        located.whereabouts = locations[user].map { [$0] } ?? []
         return .located(located)
       case .lead: return .granted(false, holder: others.first?.incarnation)
       default: return .done

@@ -26,8 +26,9 @@ import Testing
       (/(?:Admin|Call|Device|Directory|Event|Health|Log|Node|Trace|Trunk|Where)Pages/, "handlers", ["CallPages"]),
       (/(?:Phone|Media|CallSystem|Audio|App|Handset)Order/, "command, request", ["PhoneOrder"]),
       (
-        /(?!inPlace).*[a-z]Places?(?![a-z]).*|placeTimer|.*[mM]isplaced/, "location, position, slot, index",
-        ["CallPlace", "StreamPlaces", "wrongPlace", "isSamePlace", "getPlaces", "placeTimer", "misplaced"]
+        /places?|placed|Place|(?!inPlace).*[a-z]Places?(?![a-z]).*|placeTimer|(?:dis|mis|.*[mM]is)placed/,
+        "location, position, slot, index",
+        ["place", "places", "CallPlace", "StreamPlaces", "wrongPlace", "isSamePlace", "getPlaces", "placeTimer", "misplaced"]
       ),
       (
         /(?:Shared|Memory|Redis)Engine|Engine(?:Request|Reply|Keys|Settings|Failure|Event|State|Shard|Worker).*/, "SharedStore",

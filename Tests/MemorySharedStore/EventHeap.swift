@@ -12,10 +12,10 @@ public struct EventHeap<Event> {
   public mutating func add(_ event: Event, at time: Instant) {
     order += 1
     heap.append((time, order, event))
-    var place = heap.count - 1
-    while place > 0, isBefore(place, (place - 1) / 2) {
-      heap.swapAt(place, (place - 1) / 2)
-      place = (place - 1) / 2
+    var index = heap.count - 1
+    while index > 0, isBefore(index, (index - 1) / 2) {
+      heap.swapAt(index, (index - 1) / 2)
+      index = (index - 1) / 2
     }
   }
 
@@ -24,14 +24,14 @@ public struct EventHeap<Event> {
     let last = heap.removeLast()
     if !heap.isEmpty {
       heap[0] = last
-      var place = 0
+      var index = 0
       while true {
-        var child = 2 * place + 1
+        var child = 2 * index + 1
         guard child < heap.count else { break }
         if child + 1 < heap.count, isBefore(child + 1, child) { child += 1 }
-        guard isBefore(child, place) else { break }
-        heap.swapAt(child, place)
-        place = child
+        guard isBefore(child, index) else { break }
+        heap.swapAt(child, index)
+        index = child
       }
     }
     return (first.at, first.event)

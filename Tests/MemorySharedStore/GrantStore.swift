@@ -9,12 +9,12 @@ struct GrantStore: Sendable {
     var grant: SharedGrant
     /// The numbers that the user has of these.
     var held: [String]
-    var place: Int64 = 0
+    var position: Int64 = 0
     var value: SharedGrant { grant.with(numbers: Set(held)) }
   }
   private var rows: [String: Row] = [:]
   private var owners: [String: String] = [:]
-  private var place: Int64 = 0
+  private var position: Int64 = 0
   private var epoch = ""
 
   /// With the numbers that they have.
@@ -69,17 +69,17 @@ struct GrantStore: Sendable {
   }
 
   private mutating func write(_ user: String, _ row: Row) {
-    place += 1
+    position += 1
     rows[user] = row
-    rows[user]?.place = place
+    rows[user]?.position = position
   }
 
   func read(since: Int64) -> SharedStoreReply {
     var page = GrantPage()
-    let later = rows.values.filter { $0.place > since }.sorted { $0.place < $1.place }
+    let later = rows.values.filter { $0.position > since }.sorted { $0.position < $1.position }
     page.rows = later.prefix(Limits.grantsPerRead).map(\.value)
-    (page.place, page.hasMore) = (later.prefix(Limits.grantsPerRead).last?.place ?? since, later.count > page.rows.count)
-    (page.epoch, page.last) = (epoch, place)
+    (page.position, page.hasMore) = (later.prefix(Limits.grantsPerRead).last?.position ?? since, later.count > page.rows.count)
+    (page.epoch, page.last) = (epoch, position)
     return .grants(page)
   }
 }

@@ -70,16 +70,16 @@ public struct SharedStoreStore: Sendable {
     case .renew(let lease, let length): return renew(lease, length, now)
     case .endLease(let incarnation):
       if leases[incarnation.node]?.value.incarnation == incarnation { leases[incarnation.node] = nil }
-    case .enter(let place, let since): return enter(place, since, now)
-    case .update(let place):
-      guard whereabouts[place.device.user]?[place.device.device]?.session == place.session else { return .done }
-      whereabouts[place.device.user]?[place.device.device] = place
+    case .enter(let location, let since): return enter(location, since, now)
+    case .update(let location):
+      guard whereabouts[location.device.user]?[location.device.device]?.session == location.session else { return .done }
+      whereabouts[location.device.user]?[location.device.device] = location
     case .leave(let key, let session):
       guard whereabouts[key.user]?[key.device]?.session == session else { return .done }
       whereabouts[key.user]?[key.device] = nil
       entered[key] = nil
       if whereabouts[key.user]?.isEmpty ?? false { whereabouts[key.user] = nil }
-    case .locate(let user, let place): return locate(user, place)
+    case .locate(let user, let location): return locate(user, location)
     case .leaveCall(let user, let call):
       calls[user]?[call] = nil
       if calls[user]?.isEmpty ?? false { calls[user] = nil }
@@ -150,43 +150,43 @@ public struct SharedStoreStore: Sendable {
     return .nodes(leases.values.filter { $0.ends > now }.map(\.value), hadLease: hadLease, clock: now.nanoseconds / 1_000_000)
   }
 
-  private mutating func enter(_ place: Whereabouts, _ since: Int64?, _ now: Instant) -> SharedStoreReply {
-    let (key, user) = (place.device, place.device.user)
+  private mutating func enter(_ location: Whereabouts, _ since: Int64?, _ now: Instant) -> SharedStoreReply {
+    let (key, user) = (location.device, location.device.user)
     let before = whereabouts[user]?[key.device]
     let known = before == nil ? 0 : entered[key] ?? 0
-    if let since, known > since, before?.session != place.session {
-      return .entered(before: before, calls: places(of: user), device: devices[user]?[key.device], since: since, isOlder: true)
+    if let since, known > since, before?.session != location.session {
+      return .entered(before: before, calls: locations(of: user), device: devices[user]?[key.device], since: since, isOlder: true)
     }
-    let own = before?.session == place.session && known > 0 ? known : since ?? (now.nanoseconds / 1_000_000 + 1)
-    whereabouts[user, default: [:]][key.device] = place
+    let own = before?.session == location.session && known > 0 ? known : since ?? (now.nanoseconds / 1_000_000 + 1)
+    whereabouts[user, default: [:]][key.device] = location
     entered[key] = own
     while whereabouts[user]?.count ?? 0 > Limits.whereaboutsPerUser,
       let other = whereabouts[user]?.keys.filter({ $0 != key.device }).min()
     {
       whereabouts[user]?[other] = nil
     }
-    return .entered(before: before, calls: places(of: user), device: devices[user]?[key.device], since: own)
+    return .entered(before: before, calls: locations(of: user), device: devices[user]?[key.device], since: own)
   }
 
-  private func places(of user: String) -> [CallLocation] {
-    guard let places = calls[user] else { return [] }
-    return places.values.sorted { $0.rank < $1.rank }
+  private func locations(of user: String) -> [CallLocation] {
+    guard let locations = calls[user] else { return [] }
+    return locations.values.sorted { $0.rank < $1.rank }
   }
 
-  private mutating func locate(_ user: String, _ place: CallLocation?) -> SharedStoreReply {
-    if var place {
-      let before = calls[user]?[place.call]
+  private mutating func locate(_ user: String, _ location: CallLocation?) -> SharedStoreReply {
+    if var location {
+      let before = calls[user]?[location.call]
       rank += 1
-      if before == nil, calls[user]?.count ?? 0 >= Limits.callsPerUser, let oldest = places(of: user).first?.call {
+      if before == nil, calls[user]?.count ?? 0 >= Limits.callsPerUser, let oldest = locations(of: user).first?.call {
         calls[user]?[oldest] = nil
       }
-      place.rank = before?.incarnation == place.incarnation ? before!.rank : rank
-      calls[user, default: [:]][place.call] = place
+      location.rank = before?.incarnation == location.incarnation ? before!.rank : rank
+      calls[user, default: [:]][location.call] = location
     }
     var located = LocatedUser(user)
     located.whereabouts = (whereabouts[user] ?? [:]).values.sorted { $0.device.device < $1.device.device }
     located.devices = (devices[user] ?? [:]).values.sorted { $0.key.device < $1.key.device }
-    located.calls = places(of: user)
+    located.calls = locations(of: user)
     return .located(located)
   }
 
@@ -209,8 +209,8 @@ public struct SharedStoreStore: Sendable {
   private mutating func put(_ entry: CallEntry, _ incarnation: Incarnation) {
     let call = entry.line.call
     if let known = entries[incarnation]?.numberOf[call] {
-      guard let place = entries[incarnation]?.inOrder.firstIndex(where: { $0.number == known }) else { return }
-      entries[incarnation]?.inOrder[place].entry = entry
+      guard let location = entries[incarnation]?.inOrder.firstIndex(where: { $0.number == known }) else { return }
+      entries[incarnation]?.inOrder[location].entry = entry
       return
     }
     number += 1

@@ -62,15 +62,15 @@ import Testing
   @Test func `killed and started again: another shared store, and said so`() throws {
     let redis = try RedisPeer()
     let node = try RedisNode("a", settings(redis.port))
-    let place = place("alice", "phone", node.incarnation)
-    _ = try node.ask(.enter(place))
+    let location = location("alice", "phone", node.incarnation)
+    _ = try node.ask(.enter(location))
     redis.kill()
     try node.waitFor("lost")
     #expect(try outcome(node) == "away")
     try waitUntil("it says why") { node.note.contains("the shared store is unavailable") && node.note.contains("refused") }
     try redis.start()
     try node.waitFor("connected after a flush")
-    #expect(try node.enter(place).before == nil, "nothing of it is left")
+    #expect(try node.enter(location).before == nil, "nothing of it is left")
     #expect(node.metric("flushes_total") == 1 && node.metric("up") == 1 && node.note.isEmpty)
   }
 
@@ -105,7 +105,7 @@ import Testing
   @Test func `one shard's connection that is silent is found while the others answer and nobody asks it`() throws {
     let peers = try ClusterPeers()
     var settings = settings(0, commandTime: .milliseconds(250))
-    settings.place = .cluster([.init("127.0.0.1", peers.nodes[0].port)])
+    settings.servers = .cluster([.init("127.0.0.1", peers.nodes[0].port)])
     let node = try RedisNode("a", settings)
     // the subscription is at the first
     peers.nodes[2].stop()
@@ -152,7 +152,7 @@ import Testing
     redis.say("CONFIG", "SET", "maxmemory", "1")
     #expect(try outcome(node, .put(entry(CallID(1)), at: node.incarnation)).contains("OOM"))
     #expect(try outcome(node) == "answered", "reading goes on")
-    #expect(try outcome(node, .enter(place("alice", "phone", node.incarnation))).contains("refused"))
+    #expect(try outcome(node, .enter(location("alice", "phone", node.incarnation))).contains("refused"))
     #expect(node.note.isEmpty, "nothing that a node needs was refused so far")
     let renewal = SharedStoreRequest.renew(lease(node.incarnation), for: .seconds(6))
     #expect(try outcome(node, renewal).contains("OOM"))
@@ -218,13 +218,13 @@ import Testing
     try waitUntil("a Redis Cluster as single") { single.note.contains("write shared_store: { cluster: [") }
     let redis = try RedisPeer()
     var other = settings(0)
-    other.place = .cluster([.init("127.0.0.1", redis.port)])
+    other.servers = .cluster([.init("127.0.0.1", redis.port)])
     let many = try RedisNode("b", other, connects: false)
     try waitUntil("single as a Redis Cluster") { many.note.contains("write shared_store: { redis:") }
-    other.place = .sentinels([.init("127.0.0.1", redis.port)], name: "trunkline")
+    other.servers = .sentinels([.init("127.0.0.1", redis.port)], name: "trunkline")
     let sentinel = try RedisNode("c", other, connects: false)
     try waitUntil("no Sentinel") { sentinel.note.contains("no Sentinel returned the primary") }
-    other.place = .redis(.init("no-such-host.invalid", 1))
+    other.servers = .redis(.init("no-such-host.invalid", 1))
     let nowhere = try RedisNode("d", other, connects: false)
     try waitUntil("no host") { nowhere.note.contains("has no address") }
   }
@@ -239,7 +239,7 @@ import Testing
       // entered by a script that is gone, left by a command that is not
       let replies = try node.ask([
         .locate(user: user, entering: call), .leaveCall(user: user, call.call), .consumeQuota(user: user, most: 1),
-        .enter(place(user, "phone", node.incarnation)), .leave(DeviceKey(user: user, device: "phone"), SessionID("s1")),
+        .enter(location(user, "phone", node.incarnation)), .leave(DeviceKey(user: user, device: "phone"), SessionID("s1")),
       ])
       #expect(replies.allSatisfy { if case .success = $0 { true } else { false } }, "round \(round): \(replies)")
       guard case .located(let seen) = try node.ask(.locate(user: user, entering: nil)) else { continue }
@@ -251,7 +251,7 @@ import Testing
   @Test func `broken values are left out and counted`() throws {
     let redis = try RedisPeer()
     let node = try RedisNode("a", settings(redis.port))
-    let good = place("alice", "phone", node.incarnation)
+    let good = location("alice", "phone", node.incarnation)
     _ = try node.ask(.enter(good))
     let huge = String(repeating: "x", count: 100_000)
     let deep = String(repeating: "[", count: 5_000)
@@ -337,23 +337,23 @@ import Testing
   @Test func `the primary is killed: Sentinel's next one is taken, with what it knew`() throws {
     let peers = try SentinelPeers()
     var settings = settings(0)
-    settings.place = .sentinels(peers.sentinels.map { .init("127.0.0.1", $0.port) }, name: SentinelPeers.name)
+    settings.servers = .sentinels(peers.sentinels.map { .init("127.0.0.1", $0.port) }, name: SentinelPeers.name)
     let node = try RedisNode("a", settings)
-    let place = place("alice", "phone", node.incarnation)
-    _ = try node.ask(.enter(place))
+    let location = location("alice", "phone", node.incarnation)
+    _ = try node.ask(.enter(location))
     try waitUntil("the replica has it") { peers.replica.say("HLEN", "tl:{u:alice}:where") == "1" }
     peers.primary.kill()
     try node.waitFor("lost")
     try node.waitFor("connected", count: 2, seconds: 30)
     #expect(node.events.last == "connected", "it is the same data: not flushed")
-    #expect(try node.enter(place).before == place)
+    #expect(try node.enter(location).before == location)
     #expect(peers.replica.say("INFO", "replication").contains("role:master"))
   }
 
   @Test func `one shard of a Redis Cluster is frozen, then all are there again`() throws {
     let peers = try ClusterPeers()
     var settings = settings(0, commandTime: .milliseconds(250))
-    settings.place = .cluster(peers.nodes.map { .init("127.0.0.1", $0.port) })
+    settings.servers = .cluster(peers.nodes.map { .init("127.0.0.1", $0.port) })
     let node = try RedisNode("a", settings)
     peers.nodes[0].stop()
     node.post((0..<30).map { .locate(user: "u\($0)", entering: nil) })
@@ -367,7 +367,7 @@ import Testing
   @Test func `a slot that moves is followed`() throws {
     let peers = try ClusterPeers()
     var settings = settings(0)
-    settings.place = .cluster([.init("127.0.0.1", peers.nodes[0].port)])
+    settings.servers = .cluster([.init("127.0.0.1", peers.nodes[0].port)])
     let node = try RedisNode("a", settings)
     let user = "mover"
     _ = try node.ask(.locate(user: user, entering: nil))
@@ -381,8 +381,8 @@ import Testing
     for peer in [other, owner] + peers.nodes.filter({ $0 !== owner && $0 !== other }) {
       peer.say("CLUSTER", "SETSLOT", slot, "NODE", id)
     }
-    let place = place(user, "phone", node.incarnation)
-    #expect(try node.enter(place).before == nil)
+    let location = location(user, "phone", node.incarnation)
+    #expect(try node.enter(location).before == nil)
     #expect(other.say("HLEN", "tl:{u:\(user)}:where") == "1")
     #expect(node.events == ["connected"])
   }
@@ -427,7 +427,7 @@ import Testing
       strange.note.contains("TLS: ") && strange.note.contains("verify") || strange.note.contains("certificate")
     }
     settings.tls = TLSFiles(authorities: folder + "/ca.pem")
-    settings.place = .redis(.init("localhost", redis.port))
+    settings.servers = .redis(.init("localhost", redis.port))
     let misnamed = try RedisNode("c", settings, connects: false)
     try waitUntil("another name") { misnamed.note.contains("the certificate is not for localhost") }
   }

@@ -96,7 +96,7 @@ import Testing
     let redis = try RedisPeer()
     let (a, b) = (try RedisNode("a", Self.signed(redis.port)), try RedisNode("b", Self.signed(redis.port)))
     let (phone, call) = (DeviceKey(user: "alice", device: "phone"), CallID(7))
-    _ = try a.enter(place("alice", "phone", a.incarnation))
+    _ = try a.enter(location("alice", "phone", a.incarnation))
     _ = try a.ask(.register(user: "alice", [.stored(device("alice", "phone", seen: 2_000, revoked: 3_000))]))
     _ = try a.ask(.locate(user: "alice", entering: CallLocation(call, at: a.incarnation, .incoming)))
     _ = try a.ask(.put(entry(call), at: a.incarnation))
@@ -130,7 +130,7 @@ import Testing
     #expect(try located(b).devices == good.devices)
     redis.say("HSET", "tl:{u:alice}:where", "phone", #"{"t":9000000000000,"v":1,"i":"evil.5","s":"x"}"#)
     // it gives way in the same request
-    guard case .entered(nil, _, _, _, false, _) = try a.ask(.enter(place("alice", "phone", a.incarnation), since: 5)) else {
+    guard case .entered(nil, _, _, _, false, _) = try a.ask(.enter(location("alice", "phone", a.incarnation), since: 5)) else {
       Issue.record("a forged newer session stands in the way")
       return
     }
@@ -210,7 +210,7 @@ import Testing
     do {
       let before = try RedisNode("a", Self.signed(redis.port, Self.old))
       _ = try leases(before)
-      _ = try before.enter(place("alice", "phone", before.incarnation))
+      _ = try before.enter(location("alice", "phone", before.incarnation))
       _ = try before.ask(.register(user: "alice", [.stored(device("alice", "phone", seen: 2_000))]))
       _ = try before.ask(.putGrants([grant("alice", "+15551", 1_000)]))
       #expect(try located(before).devices.count == 1)
@@ -220,7 +220,7 @@ import Testing
     let empty = try located(node)
     #expect(empty.whereabouts.isEmpty && empty.devices.isEmpty && empty.dropped == 2)
     #expect(try grants(node).isEmpty && leases(node).map(\.incarnation) == [node.incarnation])
-    guard case .entered(nil, [], nil, _, false, 2) = try node.ask(.enter(place("alice", "phone", node.incarnation))) else {
+    guard case .entered(nil, [], nil, _, false, 2) = try node.ask(.enter(location("alice", "phone", node.incarnation))) else {
       Issue.record("what is there is none of this node's")
       return
     }

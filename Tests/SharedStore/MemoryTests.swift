@@ -50,8 +50,8 @@ import Testing
         let seal = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
         let target = PushTarget(.apns, token: hex(64), topic: "com.example.phone.voip", sealKey: seal)
         device.bindings = [PushBinding(target, registeredAt: 1_790_000_000_000)]
-        let place = Whereabouts(key, at: node.incarnation, session: SessionID(hex(22)), caps: ["nodes", "wake", "transfer"])
-        return [.enter(place), .register(user: key.user, [.stored(device)])]
+        let location = Whereabouts(key, at: node.incarnation, session: SessionID(hex(22)), caps: ["nodes", "wake", "transfer"])
+        return [.enter(location), .register(user: key.user, [.stored(device)])]
       })
     let each = memory(redis, "tl:{u:*") / Self.count
     print("bytes of a device at rest: \(each)")

@@ -27,10 +27,10 @@ extension SharedStoreUnderTest {
     let replies = try ask([request])
     return try replies[0].get()
   }
-  func enter(_ place: Whereabouts, since: Int64? = nil) throws
+  func enter(_ location: Whereabouts, since: Int64? = nil) throws
     -> (before: Whereabouts?, device: Device?, since: Int64, isOlder: Bool)
   {
-    guard case .entered(let before, _, let device, let since, let isOlder, 0) = try ask(.enter(place, since: since)) else {
+    guard case .entered(let before, _, let device, let since, let isOlder, 0) = try ask(.enter(location, since: since)) else {
       throw PeerFailure(description: "no answer to enter")
     }
     return (before, device, since, isOlder)
@@ -168,7 +168,7 @@ func lease(_ incarnation: Incarnation, calls: Int = 0) -> NodeLease {
   return lease
 }
 
-func place(_ user: String, _ device: String, _ incarnation: Incarnation, session: String = "s1") -> Whereabouts {
+func location(_ user: String, _ device: String, _ incarnation: Incarnation, session: String = "s1") -> Whereabouts {
   Whereabouts(
     DeviceKey(user: user, device: device), at: incarnation, session: SessionID(session), state: .bg, caps: ["nodes", "wake"],
     accounts: ["default", "work"])

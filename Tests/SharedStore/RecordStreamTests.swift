@@ -136,16 +136,16 @@ import Testing
     let port = try RedisPeer.freePort()
     #expect(throws: RecordFollower.Failure.self) { try follow(port, .now, count: 1) }
     let redis = try RedisPeer(["--requirepass", "secret"])
-    let place = "127.0.0.1:\(redis.port): "
+    let location = "127.0.0.1:\(redis.port): "
     #expect(
       throws: RecordFollower.Failure.refused(
-        place + "Redis requires a password: use --password-file, or set password_file of cluster.shared_store")
+        location + "Redis requires a password: use --password-file, or set password_file of cluster.shared_store")
     ) { try follow(redis.port, .now, count: 1) }
     var wrong = settings(redis.port)
     wrong.password = Redacted("wrong")
     #expect(
       throws: RecordFollower.Failure.refused(
-        place + "Redis refuses the password (WRONGPASS invalid username-password pair or user is disabled.): check --user and "
+        location + "Redis refuses the password (WRONGPASS invalid username-password pair or user is disabled.): check --user and "
           + "--password-file, or user and password_file of cluster.shared_store")
     ) { try RecordFollower(wrong, from: .now).run { _ in false } }
   }
@@ -158,15 +158,15 @@ import Testing
     run(
       "/usr/bin/redis-cli",
       ["-c", "-p", "\(cluster.nodes[0].port)", "XADD", "tl:{records}", "*", "record", "{}"])
-    for place in [SharedStoreSettings.Place.sentinels(addresses, name: SentinelPeers.name)]
+    for location in [SharedStoreSettings.Servers.sentinels(addresses, name: SentinelPeers.name)]
       + cluster.nodes.map({ .cluster([SharedStoreSettings.Address("127.0.0.1", $0.port)]) })
     {
       var count = 0
-      try RecordFollower(SharedStoreSettings(place), from: .beginning).run { _ in
+      try RecordFollower(SharedStoreSettings(location), from: .beginning).run { _ in
         count += 1
         return false
       }
-      #expect(count == 1, "\(place)")
+      #expect(count == 1, "\(location)")
     }
   }
 }

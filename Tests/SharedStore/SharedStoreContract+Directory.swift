@@ -34,8 +34,8 @@ extension SharedStoreContract {
     #expect(try rows().calls == [2, 1] && rows(before: second.number).calls == [1], says("the last comes first, and pages"))
     let page = try rows(most: 1)
     #expect(try page.calls == [2] && page.hasMore && !rows(most: 2).hasMore)
-    _ = try a.enter(place(user, "phone", a.incarnation))
-    _ = try b.enter(place(user, "desk", b.incarnation))
+    _ = try a.enter(location(user, "phone", a.incarnation))
+    _ = try b.enter(location(user, "desk", b.incarnation))
     #expect(try add(3, a).at == [a.incarnation, b.incarnation], says("where the user's devices are"))
     for number in 4...10 as ClosedRange<UInt64> { _ = try add(number, a, most: 5) }
     #expect(try rows().calls == [10, 9, 8, 7, 6], says("the oldest go"))

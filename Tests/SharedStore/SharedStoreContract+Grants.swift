@@ -31,7 +31,7 @@ extension SharedStoreContract {
         }
         #expect(page.dropped == 0 && page.rows.count <= Limits.grantsPerRead)
         let rows = all.rows + page.rows
-        (all, since) = (page, page.place)
+        (all, since) = (page, page.position)
         all.rows = rows
         if !page.hasMore { return all }
       }
@@ -46,9 +46,9 @@ extension SharedStoreContract {
     let start = try read(a, since: 0)
     let first = grant(alice, ["+15551", "+15552"], 1_000)
     #expect(try put(a, first) == (1, []))
-    let seen1 = try read(b, since: start.place)
-    #expect(seen1.rows == [first] && !seen1.epoch.isEmpty && seen1.last == seen1.place, says("a grant comes whole"))
-    #expect(try read(b, since: seen1.place).rows.isEmpty && read(b, since: seen1.place).place == seen1.place)
+    let seen1 = try read(b, since: start.position)
+    #expect(seen1.rows == [first] && !seen1.epoch.isEmpty && seen1.last == seen1.position, says("a grant comes whole"))
+    #expect(try read(b, since: seen1.position).rows.isEmpty && read(b, since: seen1.position).position == seen1.position)
 
     #expect(try put(b, first) == (0, []), says("the same is put once"))
     let early = grant(alice, ["+15559"], 999)
@@ -57,7 +57,7 @@ extension SharedStoreContract {
     #expect(try put(a, again) == (1, []) && put(b, first) == (0, []), says("seen later"))
     let next = grant(alice, ["+15551", "+15552", "+15553"], 1_001)
     #expect(try put(a, next, grant(bob, [], 7)) == (2, []))
-    let page = try read(b, since: seen1.place)
+    let page = try read(b, since: seen1.position)
     #expect(page.rows == [next, grant(bob, [], 7)], says("each user once, in the order of what came last"))
 
     let erased = SharedGrant(user: alice, grant: nil, issuedAt: 2_000, seen: seen)
@@ -66,7 +66,7 @@ extension SharedStoreContract {
     #expect(
       try put(a, grant(alice, ["+1"], 2_000)) == (0, [erased]), says("nor does a token that is as late as the erasure"))
     #expect(try put(a, grant(alice, ["+1"], 2_001)).count == 1, says("one of later does"))
-    #expect(try read(a, since: page.place).rows == [grant(alice, ["+1"], 2_001)])
+    #expect(try read(a, since: page.position).rows == [grant(alice, ["+1"], 2_001)])
     try numbersThatMove(a, b, put: { try put($0, $1) }, read: { try read(b, since: $0) }, grant: { grant($0, $1, $2) })
 
     let many = (0..<Limits.grantsPerRead + 10).map { grant(user("many\($0)"), ["+1555\($0)"], 1) }
@@ -75,7 +75,7 @@ extension SharedStoreContract {
       guard case .grantsPut(rows.count, _, _) = try a.ask(.putGrants(rows)) else { throw PeerFailure(description: "not put") }
     }
     #expect(
-      try read(b, since: page.place).rows.suffix(many.count).map(\.user) == many.map(\.user), says("pages follow each other"))
+      try read(b, since: page.position).rows.suffix(many.count).map(\.user) == many.map(\.user), says("pages follow each other"))
   }
 
   private func numbersThatMove(
@@ -84,10 +84,10 @@ extension SharedStoreContract {
     read: (Int64) throws -> GrantPage, grant: (String, [String], Int64) -> SharedGrant
   ) throws {
     let (carol, dora, erin) = (user("carol"), user("dora"), user("erin"))
-    var place = try read(0).place
+    var position = try read(0).position
     func changed() throws -> [SharedGrant] {
-      let page = try read(place)
-      place = page.place
+      let page = try read(position)
+      position = page.position
       return page.rows
     }
     let numbers = (0..<4).map { "+17\(run)\($0)" }
@@ -140,7 +140,7 @@ extension SharedStoreContract {
     var (users, since) = ([String](), 0 as Int64)
     while case .grants(let page) = try a.ask(.grants(since: since)) {
       users += page.rows.map(\.user)
-      since = page.place
+      since = page.position
       if !page.hasMore { break }
     }
     #expect(users.contains(user("new")) && !users.contains(user("old")), says("what no token named for 30 days goes"))

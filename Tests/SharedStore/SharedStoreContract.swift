@@ -74,7 +74,7 @@ struct SharedStoreContract {
     let first = try #require(try renewed())
     let second = try #require(try renewed())
     #expect(!first.hadLease && second.hadLease, says("whether it lived until now is told"))
-    let since = try a.enter(place(user("clock"), "phone", a.incarnation)).since
+    let since = try a.enter(location(user("clock"), "phone", a.incarnation)).since
     #expect(first.clock > 0 && first.clock <= second.clock && second.clock <= since, says("the clock is the shared store's"))
     #expect(try names(a, mine, .seconds(60)) == [mine], says("a lease is read as it was written"))
     #expect(try names(b, other, .milliseconds(1_500)) == [mine, other], says("all that live are read"))
@@ -92,12 +92,12 @@ struct SharedStoreContract {
 
   private func presence(_ a: any SharedStoreUnderTest, _ b: any SharedStoreUnderTest) throws {
     let user = user("presence")
-    let first = place(user, "phone", a.incarnation)
+    let first = location(user, "phone", a.incarnation)
     let entered = try a.enter(first)
     #expect(entered.before == nil && entered.device == nil && entered.since > 0)
     let again = try a.enter(first)
     #expect(again.before == first && again.since == entered.since, says("entering again does no harm"))
-    let second = place(user, "phone", b.incarnation, session: "s2")
+    let second = location(user, "phone", b.incarnation, session: "s2")
     let later = try b.enter(second)
     #expect(later.before == first && later.since >= entered.since && !later.isOlder, says("where it was is told"))
     let old = try a.enter(first, since: later.since - 1)
@@ -114,12 +114,12 @@ struct SharedStoreContract {
     (moved.state, moved.caps) = (.fg, [])
     #expect(try b.ask(.update(moved)) == .done)
     #expect(try located(a, user).whereabouts == [moved])
-    for number in 0..<70 { _ = try a.ask(.enter(place(self.user("shelf"), "d\(number)", a.incarnation))) }
+    for number in 0..<70 { _ = try a.ask(.enter(location(self.user("shelf"), "d\(number)", a.incarnation))) }
     let shelf = try located(a, self.user("shelf")).whereabouts
     #expect(
       shelf.count == Cluster.Limits.whereaboutsPerUser && shelf.contains { $0.device.device == "d69" },
       says("a user's devices that are connected have a limit"))
-    _ = try b.ask(.enter(place(user, "desk", b.incarnation)))
+    _ = try b.ask(.enter(location(user, "desk", b.incarnation)))
     #expect(try located(a, user).whereabouts.map(\.device.device) == ["desk", "phone"])
     for _ in 0..<2 { #expect(try b.ask(.leave(moved.device, moved.session)) == .done) }
     #expect(try b.ask(.update(moved)) == .done)
@@ -131,7 +131,7 @@ struct SharedStoreContract {
   private func crossing(_ a: any SharedStoreUnderTest, _ b: any SharedStoreUnderTest) throws {
     for round in 0..<50 as Range<UInt64> {
       let user = user("cross-\(round)")
-      let device = place(user, "phone", b.incarnation)
+      let device = location(user, "phone", b.incarnation)
       let call = CallLocation(call(1_000 + round), at: a.incarnation, .incoming)
       let (asked, entered) = try together(a, .locate(user: user, entering: call), b, .enter(device))
       guard case .located(let seen) = asked, case .entered(_, let calls, _, _, _, _) = entered else {
@@ -176,7 +176,7 @@ struct SharedStoreContract {
     _ = try a.ask(.register(user: user, [.removed(revoked.key)]))
     #expect(try located(a, user).devices == [revoked], says("a logout does not take a revocation back"))
     #expect(
-      try a.enter(place(user, "phone", a.incarnation)).device == revoked, says("a device that comes is told its registration"))
+      try a.enter(location(user, "phone", a.incarnation)).device == revoked, says("a device that comes is told its registration"))
     _ = try a.ask(.register(user: user, [.stored(device("stranger", "phone", seen: 9_000))]))
     #expect(try located(a, user).devices == [revoked], says("changes of another user are not this one's"))
     let many = (0..<100).map { DeviceChange.stored(device(self.user("many"), "d\($0)", seen: Int64($0))) }
@@ -187,16 +187,16 @@ struct SharedStoreContract {
 
   private func ranks(_ a: any SharedStoreUnderTest, _ b: any SharedStoreUnderTest) throws {
     let user = user("ranks")
-    func place(_ number: UInt64, _ sharedStore: any SharedStoreUnderTest) -> CallLocation {
+    func location(_ number: UInt64, _ sharedStore: any SharedStoreUnderTest) -> CallLocation {
       CallLocation(call(number), at: sharedStore.incarnation, number % 2 == 0 ? .incoming : .outgoing)
     }
     // all at once: whoever finds fewer than `most` before itself has room, and these are exactly so many
     let most = 5
-    let replies = try a.ask((0..<20).map { .locate(user: user, entering: place($0, a)) })
+    let replies = try a.ask((0..<20).map { .locate(user: user, entering: location($0, a)) })
     var admitted: Set<CallID> = []
     for (number, reply) in replies.enumerated() {
       guard case .success(.located(let seen)) = reply else { throw PeerFailure(description: "\(reply)") }
-      let own = place(UInt64(number), a)
+      let own = location(UInt64(number), a)
       #expect(seen.calls == seen.calls.sorted { $0.rank < $1.rank }, says("calls come by rank"))
       guard let rank = seen.calls.first(where: { $0.call == own.call })?.rank else {
         Issue.record(says("a call finds itself"))
@@ -207,7 +207,7 @@ struct SharedStoreContract {
     #expect(admitted.count == most, says("a limit is exact"))
     let before = try located(b, user).calls
     #expect(before.count == 20 && Set(before.map(\.rank)).count == 20, says("ranks are unique"))
-    #expect(try located(b, user, entering: place(3, a)).calls == before, says("entering again keeps the rank"))
+    #expect(try located(b, user, entering: location(3, a)).calls == before, says("entering again keeps the rank"))
     let (crowd, limit) = (self.user("crowd"), Cluster.Limits.callsPerUser)
     for number in 0..<limit + 3 {
       _ = try a.ask(.locate(user: crowd, entering: CallLocation(call(UInt64(number)), at: a.incarnation, .incoming)))
@@ -216,9 +216,9 @@ struct SharedStoreContract {
     #expect(left.count == limit && left.first?.call == call(3), says("beyond a user's limit the oldest call gives way"))
     for number in 0..<20 as Range<UInt64> { #expect(try a.ask(.leaveCall(user: user, call(number))) == .done) }
     #expect(try a.ask(.leaveCall(user: user, call(0))) == .done)
-    let last = try located(b, user, entering: place(50, b))
+    let last = try located(b, user, entering: location(50, b))
     #expect(last.calls.map(\.call) == [call(50)], says("calls that left are gone"))
-    #expect(try located(b, user, entering: place(51, b)).calls.map(\.call) == [call(50), call(51)])
+    #expect(try located(b, user, entering: location(51, b)).calls.map(\.call) == [call(50), call(51)])
   }
 
   private func entries(_ a: any SharedStoreUnderTest) throws {
@@ -340,7 +340,7 @@ struct SharedStoreContract {
     let key = DeviceKey(user: user("messages"), device: "phone")
     let (toB, toAll): ([ClusterMessage], [ClusterMessage]) = (
       [
-        .wake(key, call: call(9), content: Array(#"{"call":"a","n":1}"#.utf8)), .came(place(key.user, "phone", a.incarnation)),
+        .wake(key, call: call(9), content: Array(#"{"call":"a","n":1}"#.utf8)), .came(location(key.user, "phone", a.incarnation)),
         .replaced(key, SessionID("s9")),
       ], [.revoked(key), .lost(call(9), user: key.user), .dead(b.incarnation)]
     )
@@ -361,14 +361,14 @@ struct SharedStoreContract {
     ]
     .map { $0 + (user($0.isEmpty ? "" : "n")) }
     for (number, user) in names.enumerated() {
-      _ = try a.ask(.enter(place(user, "d}\(number)", a.incarnation)))
+      _ = try a.ask(.enter(location(user, "d}\(number)", a.incarnation)))
       _ = try a.ask(.register(user: user, [.stored(device(user, "d\(number)", seen: 2_000))]))
       let entered = CallLocation(call(500 + UInt64(number)), at: a.incarnation, .outgoing)
       _ = try located(a, user, entering: entered)
     }
     for (number, user) in names.enumerated() {
       let seen = try located(a, user)
-      #expect(seen.whereabouts == [place(user, "d}\(number)", a.incarnation)], says("the user \(user.prefix(20))"))
+      #expect(seen.whereabouts == [location(user, "d}\(number)", a.incarnation)], says("the user \(user.prefix(20))"))
       #expect(seen.devices == [device(user, "d\(number)", seen: 2_000)] && seen.calls.count == 1 && seen.dropped == 0)
     }
   }

@@ -39,7 +39,7 @@ import Testing
   @Test func `Redis behind Sentinel`() throws {
     let peers = try SentinelPeers()
     var settings = settings(0)
-    settings.place = .sentinels(peers.sentinels.map { .init("127.0.0.1", $0.port) }, name: SentinelPeers.name)
+    settings.servers = .sentinels(peers.sentinels.map { .init("127.0.0.1", $0.port) }, name: SentinelPeers.name)
     let chosen = settings
     try SharedStoreContract("Sentinel") { name, started in try RedisNode(name, chosen, started: started) }.check()
   }
@@ -47,7 +47,7 @@ import Testing
   @Test func `Redis Cluster`() throws {
     let peers = try ClusterPeers()
     var settings = settings(0)
-    settings.place = .cluster([.init("127.0.0.1", peers.nodes[1].port)])
+    settings.servers = .cluster([.init("127.0.0.1", peers.nodes[1].port)])
     let chosen = settings
     try SharedStoreContract("Cluster") { name, started in try RedisNode(name, chosen, started: started) }.check()
   }

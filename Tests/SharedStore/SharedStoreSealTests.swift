@@ -29,7 +29,7 @@ import Testing
     let seal = try seal()
     let sealed = seal.seal(value, at: "k\nf")
     #expect(sealed.starts(with: value.dropLast()) && seal.isGenuine(sealed, at: "k\nf"))
-    for place in ["k\ng", "l\nf", "k", "k\nf\n", ""] { #expect(!seal.isGenuine(sealed, at: place), "\(place)") }
+    for position in ["k\ng", "l\nf", "k", "k\nf\n", ""] { #expect(!seal.isGenuine(sealed, at: position), "\(position)") }
     for index in sealed.indices {
       for bit in [1, 0x20, 0x80] as [UInt8] {
         var damaged = sealed

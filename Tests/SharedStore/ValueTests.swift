@@ -157,12 +157,12 @@ import Testing
     for number in 0..<100_000 {
       var bytes = samples[number % samples.count]
       for _ in 0...Int.random(in: 0...2, using: &random) {
-        let place = Int.random(in: 0..<bytes.count, using: &random)
+        let location = Int.random(in: 0..<bytes.count, using: &random)
         let piece = pieces.randomElement(using: &random) ?? []
         switch Int.random(in: 0...2, using: &random) {
-        case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
-        case 1: bytes.replaceSubrange(place..<min(bytes.count, place + Int.random(in: 0...12, using: &random)), with: piece)
-        default: bytes.removeSubrange(place..<min(bytes.count, place + Int.random(in: 0...30, using: &random)))
+        case 0: bytes[location] = UInt8.random(in: 0...255, using: &random)
+        case 1: bytes.replaceSubrange(location..<min(bytes.count, location + Int.random(in: 0...12, using: &random)), with: piece)
+        default: bytes.removeSubrange(location..<min(bytes.count, location + Int.random(in: 0...30, using: &random)))
         }
         if bytes.isEmpty { bytes = [123] }
       }

@@ -15,7 +15,7 @@ extension ClusterMachine {
     if own.entry == nil { entryOrder.insert(EntryKey(line.call)) }
     own.entry = entry
     calls[line.call] = own
-    for user in new { write(.place(user, line.call), &step) }
+    for user in new { write(.location(user, line.call), &step) }
     if isChanged { write(.entry(line.call), &step) }
   }
 
@@ -36,7 +36,7 @@ extension ClusterMachine {
     let tombstone = over.map { RemoteTombstone(users: own.users, $0) }
     let isHeld = hold(call, own, tombstone, &step)
     if !isHeld, own.entry != nil { write(.entry(call), &step) }
-    for user in own.users { write(.place(user, call), &step) }
+    for user in own.users { write(.location(user, call), &step) }
     for trunk in own.trunks { write(.share(trunk), &step) }
     if !isHeld, let tombstone { send(.putTombstone(call, tombstone), .none, &step) }
   }
@@ -55,8 +55,8 @@ extension ClusterMachine {
   }
 
   mutating func release(_ call: CallID, _ trunk: String, _ step: inout Step) {
-    guard let place = calls[call]?.trunks.firstIndex(of: trunk) else { return }
-    calls[call]?.trunks.remove(at: place)
+    guard let index = calls[call]?.trunks.firstIndex(of: trunk) else { return }
+    calls[call]?.trunks.remove(at: index)
     uncount(trunk)
     write(.share(trunk), &step)
   }
@@ -66,10 +66,10 @@ extension ClusterMachine {
     for user in question.addedUsers {
       leave(user, call)
       calls[call]?.users.removeAll { $0 == user }
-      write(.place(user, call), &step)
+      write(.location(user, call), &step)
     }
-    if let trunk = question.addedTrunk, let place = calls[call]?.trunks.firstIndex(of: trunk) {
-      calls[call]?.trunks.remove(at: place)
+    if let trunk = question.addedTrunk, let index = calls[call]?.trunks.firstIndex(of: trunk) {
+      calls[call]?.trunks.remove(at: index)
       uncount(trunk)
       // Refused by the shared store: it counted nothing, unless a share that was sent meanwhile said so.
       if question.verdicts[.trunk(trunk)] != false || sharesSent[trunk] ?? 0 != question.sharesBefore {
@@ -81,7 +81,7 @@ extension ClusterMachine {
 
   /// What a call goes on without having heard is written again.
   mutating func markUnanswered(_ question: Question, _ call: CallID, _ step: inout Step) {
-    for user in question.addedUsers where question.located[user] == nil { markUnwritten(.place(user, call), &step) }
+    for user in question.addedUsers where question.located[user] == nil { markUnwritten(.location(user, call), &step) }
     if let trunk = question.addedTrunk, question.verdicts[.trunk(trunk)] == nil { markUnwritten(.share(trunk), &step) }
   }
 

@@ -9,10 +9,10 @@ import Devices
 extension ClusterMachine {
   mutating func deviceCame(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
     guard info.onlyCall == nil, !info.isFurther else { return welcomeFromMemory(key, session, &step) }
-    let place = own(key, session, info, step.now)
+    let location = own(key, session, info, step.now)
     var question = newQuestion(.welcome(key, session))
     if isConnected, writes.consume(at: step.now),
-      ask(.enter(place, since: devices[key]?.since), .enter(key, session), call: nil, of: &question, &step)
+      ask(.enter(location, since: devices[key]?.since), .enter(key, session), call: nil, of: &question, &step)
     {
       return pose(question, &step)
     }
@@ -24,13 +24,13 @@ extension ClusterMachine {
   mutating func deviceChanged(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
     guard info.onlyCall == nil, !info.isFurther else { return }
     let before = devices[key]
-    let place = own(key, session, info, step.now)
+    let location = own(key, session, info, step.now)
     guard before?.whereabouts.session == session, before?.isEntered == true else {
       return write(.device(key), paced: true, &step)
     }
-    if before?.whereabouts == place { return }
+    if before?.whereabouts == location { return }
     devices[key]?.isEntered = true
-    guard writes.consume(at: step.now), send(.update(place), .write(.device(key)), &step) else {
+    guard writes.consume(at: step.now), send(.update(location), .write(.device(key)), &step) else {
       devices[key]?.isEntered = false
       return markUnwritten(.device(key), &step)
     }
@@ -47,13 +47,14 @@ extension ClusterMachine {
   }
 
   private mutating func own(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ now: Instant) -> Whereabouts {
-    let place = Whereabouts(key, at: incarnation, session: session, state: info.state, caps: info.caps, accounts: info.accounts)
+    let location = Whereabouts(
+      key, at: incarnation, session: session, state: info.state, caps: info.caps, accounts: info.accounts)
     lastDevice += 1
     let before = devices[key].flatMap { $0.whereabouts.session == session ? $0 : nil }
-    devices[key] = OwnDevice(whereabouts: place, number: devices[key]?.number ?? lastDevice, came: before?.came ?? now)
+    devices[key] = OwnDevice(whereabouts: location, number: devices[key]?.number ?? lastDevice, came: before?.came ?? now)
     devices[key]?.since = before?.since
     devicesOfUser[key.user, default: []].insert(key.device)
-    return place
+    return location
   }
 
   private mutating func welcomeFromMemory(_ key: DeviceKey, _ session: SessionID, _ step: inout Step) {
@@ -78,7 +79,7 @@ extension ClusterMachine {
 
   /// - Parameter isAnswered: its hello was completed before this was heard.
   mutating func entered(
-    _ key: DeviceKey, _ session: SessionID, before: Whereabouts?, calls places: [CallLocation], device: Device?, since: Int64,
+    _ key: DeviceKey, _ session: SessionID, before: Whereabouts?, calls locations: [CallLocation], device: Device?, since: Int64,
     isOlder: Bool, isAnswered: Bool, _ step: inout Step
   ) {
     if let device, device.key == key { remember(device, &step) }
@@ -104,19 +105,19 @@ extension ClusterMachine {
     {
       send(before.incarnation.node, .replaced(key, before.session), &step)
     }
-    notifyNodes(with: places, that: own.whereabouts, &step)
+    notifyNodes(with: locations, that: own.whereabouts, &step)
   }
 
   /// The nodes with calls of a user whose device is here may wake it.
-  mutating func notifyNodes(with places: [CallLocation], that own: Whereabouts, _ step: inout Step) {
+  mutating func notifyNodes(with locations: [CallLocation], that own: Whereabouts, _ step: inout Step) {
     var notified: Set<String> = [incarnation.node]
-    for place in places.prefix(Limits.callsPerUser) {
-      guard !isDead(place.incarnation, step.now) else {
+    for location in locations.prefix(Limits.callsPerUser) {
+      guard !isDead(location.incarnation, step.now) else {
         statistics.hintsDropped += 1
         continue
       }
-      guard notified.insert(place.incarnation.node).inserted else { continue }
-      send(place.incarnation.node, .came(own), &step)
+      guard notified.insert(location.incarnation.node).inserted else { continue }
+      send(location.incarnation.node, .came(own), &step)
     }
   }
 
@@ -180,7 +181,7 @@ extension ClusterMachine {
   mutating func remember(revoked key: DeviceKey, _ step: inout Step) {
     revocations.set(key, (), until: step.now + Limits.remembered, at: step.now)
     memory.change(key.user) { known in
-      for place in known.devices.indices where known.devices[place].key == key { known.devices[place].bindings = [] }
+      for index in known.devices.indices where known.devices[index].key == key { known.devices[index].bindings = [] }
     }
   }
 

@@ -16,7 +16,7 @@ struct GrantSync: Sendable {
   /// Tokens may grant something here.
   var isOn = false
   /// Of the last row that was read, and the shared store's name for the order.
-  var place: Int64 = 0
+  var position: Int64 = 0
   var epoch = ""
   var mustCompare = false
   var mustLook = false
@@ -142,7 +142,7 @@ extension ClusterMachine {
     let isComparison = grants.mustCompare
     (grants.mustCompare, grants.mustLook, grants.isReadingNext) = (false, false, false)
     grants.lookAt = step.now + Limits.grantsLook
-    readOn(GrantSync.Reading(isComparison: isComparison, since: isComparison ? 0 : grants.place), &step)
+    readOn(GrantSync.Reading(isComparison: isComparison, since: isComparison ? 0 : grants.position), &step)
   }
 
   private mutating func readOn(_ reading: GrantSync.Reading, _ step: inout Step) {
@@ -163,15 +163,15 @@ extension ClusterMachine {
     guard case .success(.grants(let page)) = result else { return readingFailed(reading, &step) }
     statistics.valuesDropped += UInt64(max(0, page.dropped))
     // without an epoch all of it is new
-    let isOther = page.epoch != grants.epoch && !(grants.epoch.isEmpty && grants.place == 0)
-    if !reading.isComparison, isOther || page.last < grants.place {
+    let isOther = page.epoch != grants.epoch && !(grants.epoch.isEmpty && grants.position == 0)
+    if !reading.isComparison, isOther || page.last < grants.position {
       grants.mustCompare = true
       return
     }
     for row in page.rows { reading.rows[row.user] = row }
-    reading.since = page.place
+    reading.since = page.position
     if page.hasMore, reading.rows.count < Limits.grants { return readOn(reading, &step) }
-    (grants.place, grants.epoch) = (page.place, page.epoch)
+    (grants.position, grants.epoch) = (page.position, page.epoch)
     grants.rows = reading.rows.values.sorted { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }
     grants.nextRow = 0
     grants.isAll = reading.isComparison

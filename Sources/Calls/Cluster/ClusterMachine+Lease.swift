@@ -107,7 +107,7 @@ extension ClusterMachine {
     timers.schedule(.renewal, at: step.now + settings.renewal)
     // For these no entry spoke: whoever read their places meanwhile has taken them off.
     for (id, call) in calls.sorted(by: { "\($0.key)" < "\($1.key)" }) where call.entry == nil {
-      for user in call.users { markUnwritten(.place(user, id), &step) }
+      for user in call.users { markUnwritten(.location(user, id), &step) }
     }
   }
 

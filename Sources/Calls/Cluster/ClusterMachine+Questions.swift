@@ -63,8 +63,8 @@ extension ClusterMachine {
   ) {
     for user in users.prefix(Limits.usersPerCall) {
       let isNew = question.addedUsers.contains(user)
-      let place = isNew ? CallLocation(call, at: incarnation, direction) : nil
-      ask(.locate(user: user, entering: place), .user(user), call: call, of: &question, &step)
+      let location = isNew ? CallLocation(call, at: incarnation, direction) : nil
+      ask(.locate(user: user, entering: location), .user(user), call: call, of: &question, &step)
     }
   }
 
@@ -107,11 +107,11 @@ extension ClusterMachine {
         remember(located, &step)
         question?.located[user] = located
         if !isAnswered { meetUnknown(in: located, &step) }
-      case (.enter(let key, let session), .entered(let before, let places, let device, let since, let isOlder, let dropped)):
+      case (.enter(let key, let session), .entered(let before, let locations, let device, let since, let isOlder, let dropped)):
         statistics.valuesDropped += UInt64(max(0, dropped))
         question?.registration = device
         entered(
-          key, session, before: before, calls: places, device: device, since: since, isOlder: isOlder, isAnswered: isAnswered,
+          key, session, before: before, calls: locations, device: device, since: since, isOlder: isOlder, isAnswered: isAnswered,
           &step)
       case (.start, .granted(let isGranted, let holder)):
         let isOurs = isGranted || holder == incarnation
@@ -129,7 +129,7 @@ extension ClusterMachine {
     } else if case .enter(let key, _) = part {
       markUnwritten(.device(key), &step)
     } else if isAnswered, case .user(let user) = part, let call, calls[call]?.users.contains(user) == true {
-      markUnwritten(.place(user, call), &step)
+      markUnwritten(.location(user, call), &step)
     }
     if let question { partDone(question, part, &step) }
   }
@@ -180,10 +180,12 @@ extension ClusterMachine {
   private func strangers(in located: LocatedUser, _ now: Instant) -> [Incarnation] {
     func isStranger(_ other: Incarnation) -> Bool { if case .unknown = liveness(other, now) { true } else { false } }
     var out: [Incarnation] = []
-    for place in located.whereabouts.prefix(Limits.whereaboutsPerUser) where isStranger(place.incarnation) {
-      out.append(place.incarnation)
+    for location in located.whereabouts.prefix(Limits.whereaboutsPerUser) where isStranger(location.incarnation) {
+      out.append(location.incarnation)
     }
-    for place in located.calls.prefix(Limits.callsPerUser) where isStranger(place.incarnation) { out.append(place.incarnation) }
+    for location in located.calls.prefix(Limits.callsPerUser) where isStranger(location.incarnation) {
+      out.append(location.incarnation)
+    }
     return out
   }
 
@@ -304,11 +306,11 @@ extension ClusterMachine {
 
   /// False for a call that its node does not have, as far as is known. What nobody else will take off is taken off here: our own, and
   /// what an incarnation left that no node looks after any more.
-  private mutating func counts(_ place: CallLocation, of user: String, _ step: inout Step) -> Bool {
-    switch liveness(place.incarnation, step.now) {
-    case .ours where calls[place.call] != nil, .living: return true
-    case .ours: write(.place(user, place.call), &step)
-    case .dead where isOver(place.incarnation): write(.place(user, place.call), &step)
+  private mutating func counts(_ location: CallLocation, of user: String, _ step: inout Step) -> Bool {
+    switch liveness(location.incarnation, step.now) {
+    case .ours where calls[location.call] != nil, .living: return true
+    case .ours: write(.location(user, location.call), &step)
+    case .dead where isOver(location.incarnation): write(.location(user, location.call), &step)
     case .dead, .unknown: break
     }
     statistics.hintsDropped += 1
@@ -327,21 +329,22 @@ extension ClusterMachine {
   private mutating func remoteDevices(_ users: [String], _ question: Question, _ step: inout Step) -> [Whereabouts] {
     var found: [Whereabouts] = []
     for user in users {
-      for place in question.located[user]?.whereabouts.prefix(Limits.whereaboutsPerUser) ?? [] where place.device.user == user {
-        switch liveness(place.incarnation, step.now) {
-        case .living: if devices[place.device] == nil { found.append(place) }
-        case .ours where devices[place.device] != nil: break
+      for location in question.located[user]?.whereabouts.prefix(Limits.whereaboutsPerUser) ?? []
+      where location.device.user == user {
+        switch liveness(location.incarnation, step.now) {
+        case .living: if devices[location.device] == nil { found.append(location) }
+        case .ours where devices[location.device] != nil: break
         case .ours:
           statistics.hintsDropped += 1
-          write(.left(place.device, place.session), &step)
-        case .dead where hasDiedLately(place.incarnation, step.now):
-          guard devices[place.device] == nil else { break }
-          var place = place
-          place.state = .bg
-          found.append(place)
+          write(.left(location.device, location.session), &step)
+        case .dead where hasDiedLately(location.incarnation, step.now):
+          guard devices[location.device] == nil else { break }
+          var location = location
+          location.state = .bg
+          found.append(location)
         case .dead, .unknown:
           statistics.hintsDropped += 1
-          if isOver(place.incarnation) { write(.left(place.device, place.session), &step) }
+          if isOver(location.incarnation) { write(.left(location.device, location.session), &step) }
         }
       }
     }
@@ -365,7 +368,7 @@ extension ClusterMachine {
     }
     guard !users.contains(where: { wanted.connectedHere.contains($0) || devicesOfUser[$0] != nil }) else { return nil }
     var counts: [Incarnation: Int] = [:]
-    for place in remote { counts[place.incarnation, default: 0] += 1 }
+    for location in remote { counts[location.incarnation, default: 0] += 1 }
     let best = counts.filter { accepting($0.key) != nil }.max { ($0.value, $1.key) < ($1.value, $0.key) }
     return best.flatMap { accepting($0.key) }
   }

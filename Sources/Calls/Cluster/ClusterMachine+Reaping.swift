@@ -82,7 +82,7 @@ extension ClusterMachine {
     let call = item.entry.line.call
     write(.entryGone(call, item.incarnation), &step)
     for user in item.entry.users.prefix(Limits.usersPerCall) where calls[call]?.users.contains(user) != true {
-      write(.place(user, call), &step)
+      write(.location(user, call), &step)
     }
   }
 
@@ -101,10 +101,10 @@ extension ClusterMachine {
   mutating func inheritStep(_ step: inout Step) {
     var removed = 0
     var waiting: [CallID] = []
-    var place = 0
-    while place < inheritedOrder.count, removed < Limits.reapStep {
-      let call = inheritedOrder[place]
-      place += 1
+    var index = 0
+    while index < inheritedOrder.count, removed < Limits.reapStep {
+      let call = inheritedOrder[index]
+      index += 1
       guard let own = inherited[call] else { continue }
       if own.deadline <= step.now {
         removed += 1
@@ -118,7 +118,7 @@ extension ClusterMachine {
         removed += 1
       }
     }
-    inheritedOrder.replaceSubrange(..<place, with: [])
+    inheritedOrder.replaceSubrange(..<index, with: [])
     inheritedOrder += waiting
     guard !inheritedOrder.isEmpty else { return }
     timers.schedule(.inherited, at: step.now + (removed == 0 ? .milliseconds(100) : Limits.reapPause))

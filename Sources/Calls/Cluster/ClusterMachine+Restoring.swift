@@ -30,10 +30,10 @@ extension ClusterMachine {
       if unconfirmedEnds[call] != nil { return true }
       if let entry = calls[call]?.entry { return send(.put(entry, at: incarnation), .write(key), &step) }
       isSent = send(.remove(call, at: incarnation), .write(key), &step)
-    case .place(let user, let call):
+    case .location(let user, let call):
       if let own = calls[call], own.users.contains(user) {
-        let place = CallLocation(call, at: incarnation, own.direction)
-        return send(.locate(user: user, entering: place), .write(key), &step)
+        let location = CallLocation(call, at: incarnation, own.direction)
+        return send(.locate(user: user, entering: location), .write(key), &step)
       }
       isSent = send(.leaveCall(user: user, call), .write(key), &step)
     case .share(let trunk):
@@ -67,7 +67,7 @@ extension ClusterMachine {
     guard case .success(let reply) = result else { return markUnwritten(key, &step) }
     switch (key, reply) {
     case (.entry(let call), _): calls[call]?.isStored(since: sent)
-    case (.place, .located(let located)): remember(located, &step)
+    case (.location, .located(let located)): remember(located, &step)
     case (.registration(let device), _):
       // Kept for a minute more: a failover may lose it.
       if let registration = registrations[device], !registration.isStored {
@@ -128,7 +128,7 @@ extension ClusterMachine {
     for (id, call) in calls.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       guard wasFlushed || call.putSent == nil else { continue }
       if call.entry != nil { markUnwritten(.entry(id), &step) }
-      for user in call.users { markUnwritten(.place(user, id), &step) }
+      for user in call.users { markUnwritten(.location(user, id), &step) }
     }
     for trunk in Set(callsOfTrunk.keys).union(sharesSent.keys).sorted() { markUnwritten(.share(trunk), &step) }
     for write in recent[recentHead...] where step.now - write.at <= Limits.recent { markUnwritten(write.key, &step) }
@@ -157,10 +157,10 @@ extension ClusterMachine {
       let key = DeviceKey(user: user, device: device)
       guard let own = devices[key] else { continue }
       if located.devices.contains(where: { $0.key == key && $0.revokedAt != nil }) { step.actions.append(.revoked(key)) }
-      let place = located.whereabouts.first { $0.device == key }
-      if let place, place.session == own.whereabouts.session {
+      let location = located.whereabouts.first { $0.device == key }
+      if let location, location.session == own.whereabouts.session {
         notifyNodes(with: located.calls, that: own.whereabouts, &step)
-      } else if let place, place.incarnation != incarnation, own.isEntered, !isDead(place.incarnation, step.now) {
+      } else if let location, location.incarnation != incarnation, own.isEntered, !isDead(location.incarnation, step.now) {
         step.actions.append(.replaced(key, own.whereabouts.session))
       } else {
         markUnwritten(.device(key), &step)

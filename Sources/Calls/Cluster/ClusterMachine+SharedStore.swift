@@ -162,7 +162,8 @@ extension ClusterMachine {
 }
 
 extension RemoteDevice {
-  init(_ place: Whereabouts) {
-    self.init(place.device, at: place.incarnation.node, state: place.state, caps: place.caps, accounts: place.accounts)
+  init(_ location: Whereabouts) {
+    self.init(
+      location.device, at: location.incarnation.node, state: location.state, caps: location.caps, accounts: location.accounts)
   }
 }

@@ -120,7 +120,7 @@ extension ClusterMachine {
     guard let own = calls[call] else { return }
     calls[call]?.putSent = nil
     write(.entry(call), &step)
-    for user in own.users { write(.place(user, call), &step) }
+    for user in own.users { write(.location(user, call), &step) }
     for trunk in own.trunks { write(.share(trunk), &step) }
   }
 }

@@ -5,7 +5,7 @@ public import CallFlow
 public enum ClusterPart: Hashable, Sendable {
   case nodes
   /// Devices and calls of a user at this node.
-  case places(user: String)
+  case locations(user: String)
   /// A call of this node.
   case entry(CallID)
   /// Calls of this node behind one, in the order of their ids; nil: from the first.
@@ -22,8 +22,8 @@ public struct ClusterSight: Sendable {
   public var leads: Set<SingleTask>
   /// This one first, the others in any order.
   public var nodes: [SeenNode]
-  /// Of `ClusterPart.places`.
-  public var places: LocatedUser?
+  /// Of `ClusterPart.locations`.
+  public var locations: LocatedUser?
   /// Of `ClusterPart.entry` and `.entries`.
   public var entries: [CallEntry] = []
 
@@ -45,7 +45,7 @@ extension ClusterMachine {
       settings: settings, state: state, leaseAge: leaseAge(at: now), leads: leads, nodes: known ?? unsortedNodes)
     switch part {
     case .nodes: break
-    case .places(let user): sight.places = ownLocations(of: user)
+    case .locations(let user): sight.locations = ownLocations(of: user)
     case .entry(let call): sight.entries = ownEntry(of: call).map { [$0] } ?? []
     case .entries(let last): sight.entries = ownEntries(after: last, most: most)
     }

@@ -179,8 +179,8 @@ public struct LocatedUser: Hashable, Sendable {
 /// Grants of the shared store.
 public struct GrantPage: Hashable, Sendable {
   public var rows: [SharedGrant] = []
-  /// The place of the last one; `since` of the next question.
-  public var place: Int64 = 0
+  /// The position of the last row; `since` of the next question.
+  public var position: Int64 = 0
   public var hasMore = false
   /// Another text: the shared store has lost its grants, or is another. Empty: it has none.
   public var epoch = ""

@@ -128,7 +128,7 @@ extension ClusterMachine {
   /// A write that has to be made, by what it is of: what is written is what holds when it goes out.
   enum WriteKey: Hashable {
     case entry(CallID)
-    case place(String, CallID)
+    case location(String, CallID)
     case share(String)
     /// A dead incarnation has no calls of the trunk.
     case shareGone(String, Incarnation)
@@ -140,7 +140,7 @@ extension ClusterMachine {
 
     var isOfCalls: Bool {
       switch self {
-      case .entry, .place, .share, .shareGone, .entryGone: true
+      case .entry, .location, .share, .shareGone, .entryGone: true
       case .device, .left, .registration, .review: false
       }
     }

@@ -20,7 +20,7 @@ enum Limits {
   static let ping = Duration.seconds(1)
   static let silence = Duration.seconds(2)
   static let late = 3
-  static let places = 64
+  static let addresses = 64
   static let shards = 256
   static let redirections = 3
   /// Of an error of the shared store what is told on.

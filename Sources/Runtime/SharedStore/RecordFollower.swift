@@ -85,20 +85,20 @@ public final class RecordFollower {
   // MARK: connecting
 
   private func connect() {
-    switch settings.place {
+    switch settings.servers {
     case .redis(let address): attach(address)
-    case .sentinels(let places, let name): askSentinel(Array(places.prefix(Limits.places)), name, asked: 0, last: "")
-    case .cluster(let places): attachAny(Array(places.prefix(Limits.places)), asked: 0, last: "")
+    case .sentinels(let addresses, let name): askSentinel(Array(addresses.prefix(Limits.addresses)), name, asked: 0, last: "")
+    case .cluster(let addresses): attachAny(Array(addresses.prefix(Limits.addresses)), asked: 0, last: "")
     }
   }
 
-  private func askSentinel(_ places: [SharedStoreSettings.Address], _ name: String, asked: Int, last: String) {
-    guard asked < places.count else { return lost("no Sentinel returned the primary; \(last)") }
+  private func askSentinel(_ addresses: [SharedStoreSettings.Address], _ name: String, asked: Int, last: String) {
+    guard asked < addresses.count else { return lost("no Sentinel returned the primary; \(last)") }
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
-    open(places[asked], greeting.login + [question]) { [unowned self] outcome in
-      var why = "\(places[asked]) does not know \(name)"
+    open(addresses[asked], greeting.login + [question]) { [unowned self] outcome in
+      var why = "\(addresses[asked]) does not know \(name)"
       switch outcome {
-      case .failed(let text): why = "\(places[asked]): \(text)"
+      case .failed(let text): why = "\(addresses[asked]): \(text)"
       case .answered(let link, let replies):
         link.close()
         let parts = replies.last?.elements ?? []
@@ -106,14 +106,14 @@ public final class RecordFollower {
           return attach(SharedStoreSettings.Address(host, port))
         }
       }
-      askSentinel(places, name, asked: asked + 1, last: why)
+      askSentinel(addresses, name, asked: asked + 1, last: why)
     }
   }
 
   /// Any node of a Redis Cluster says with MOVED whose the stream is.
-  private func attachAny(_ places: [SharedStoreSettings.Address], asked: Int, last: String) {
-    guard asked < places.count else { return lost("no node of the Redis Cluster answers; \(last)") }
-    attach(places[asked]) { [unowned self] why in attachAny(places, asked: asked + 1, last: why) }
+  private func attachAny(_ addresses: [SharedStoreSettings.Address], asked: Int, last: String) {
+    guard asked < addresses.count else { return lost("no node of the Redis Cluster answers; \(last)") }
+    attach(addresses[asked]) { [unowned self] why in attachAny(addresses, asked: asked + 1, last: why) }
   }
 
   private func attach(_ address: SharedStoreSettings.Address, redirections: Int = 0, orElse: ((String) -> Void)? = nil) {

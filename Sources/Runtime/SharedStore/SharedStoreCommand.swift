@@ -154,38 +154,40 @@ extension SharedStoreCommand {
 
   private init(ofUser request: SharedStoreRequest, _ keys: SharedStoreKeys, _ forged: [String: [UInt8]]) {
     func key(_ user: String, _ rest: String) -> String { keys.ofUser(user, rest) }
-    func value(_ place: Whereabouts) -> [UInt8] {
-      let user = place.device.user
-      return Array(keys.sealed(ValueCoding.encode(StoredWhereabouts(place)), key(user, "where"), place.device.device).dropFirst())
+    func value(_ location: Whereabouts) -> [UInt8] {
+      let user = location.device.user
+      return Array(
+        keys.sealed(ValueCoding.encode(StoredWhereabouts(location)), key(user, "where"), location.device.device).dropFirst())
     }
     switch request {
-    case .enter(let place, let since):
-      let user = place.device.user
+    case .enter(let location, let since):
+      let user = location.device.user
       self.init(
         script: .enter, SharedStoreKeys.user(user), [key(user, "where"), key(user, "calls"), key(user, "devices")],
         [
-          bytes(place.device.device), bytes(place.session), value(place), bytes(Cluster.Limits.whereaboutsPerUser),
+          bytes(location.device.device), bytes(location.session), value(location), bytes(Cluster.Limits.whereaboutsPerUser),
           bytes(since ?? 0), forged[""] ?? [],
-        ], .entered(place.device))
-    case .update(let place):
-      let user = place.device.user
+        ], .entered(location.device))
+    case .update(let location):
+      let user = location.device.user
       self.init(
         script: .update, SharedStoreKeys.user(user), [key(user, "where")],
-        [bytes(place.device.device), bytes(place.session), value(place)], .done)
+        [bytes(location.device.device), bytes(location.session), value(location)], .done)
     case .leave(let device, let session):
       self.init(
         script: .leave, SharedStoreKeys.user(device.user), [key(device.user, "where")], [bytes(device.device), bytes(session)],
         .done)
-    case .locate(let user, let place):
+    case .locate(let user, let location):
       let value =
-        place.map { place in
+        location.map { location in
           Array(
-            keys.sealed(ValueCoding.encode(StoredCallLocation(place)), key(user, "calls"), place.call.description).dropFirst())
+            keys.sealed(ValueCoding.encode(StoredCallLocation(location)), key(user, "calls"), location.call.description)
+              .dropFirst())
         } ?? []
       self.init(
         script: .locate, SharedStoreKeys.user(user), [key(user, "where"), key(user, "devices"), key(user, "calls")],
         [
-          place.map { bytes($0.call) } ?? [], place.map { bytes($0.incarnation) } ?? [], value,
+          location.map { bytes($0.call) } ?? [], location.map { bytes($0.incarnation) } ?? [], value,
           bytes(Cluster.Limits.callsPerUser),
         ], .located(user))
     case .leaveCall(let user, let call):

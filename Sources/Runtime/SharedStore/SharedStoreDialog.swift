@@ -25,11 +25,11 @@ final class SharedStoreDialog {
 
   /// The name of the host is known.
   func begin(
-    _ place: SocketAddress, _ commands: [RESPCommand], tls: TLSSession?, bounds: RESPReader.Bounds, loop: EventLoop
+    _ target: SocketAddress, _ commands: [RESPCommand], tls: TLSSession?, bounds: RESPReader.Bounds, loop: EventLoop
   ) {
     guard !isOver else { return }
     do {
-      let link = try SharedStoreLink(place, tls: tls, bounds: bounds, loop: loop) { [weak self] in self?.handle($0) }
+      let link = try SharedStoreLink(target, tls: tls, bounds: bounds, loop: loop) { [weak self] in self?.handle($0) }
       self.link = link
       for command in commands { link.send(command) }
     } catch {
@@ -73,7 +73,7 @@ extension SharedStoreDialog {
     HostLookup.find(address.host, address.port, for: .sharedStore, by: deadline, loop: loop, logger: logger) {
       [weak self] found in
       guard let self, !isOver else { return }
-      guard let place = found.first else { return fail("its name \(address.host) has no address") }
+      guard let target = found.first else { return fail("its name \(address.host) has no address") }
       var session: TLSSession?
       if let tls {
         do throws(TLSFailure) {
@@ -84,7 +84,7 @@ extension SharedStoreDialog {
         }
         guard session != nil else { return fail("no memory for TLS") }
       }
-      begin(place, commands, tls: session, bounds: bounds, loop: loop)
+      begin(target, commands, tls: session, bounds: bounds, loop: loop)
     }
   }
 }

@@ -95,11 +95,11 @@ extension SharedStoreCommand {
 
   private static func added(_ parts: [RESPValue]) -> SharedStoreReply? {
     guard parts.count == 2, let text = parts[0].text, let values = parts[1].elements else { return nil }
-    let places = values.prefix(Cluster.Limits.whereaboutsPerUser).compactMap { value in
+    let locations = values.prefix(Cluster.Limits.whereaboutsPerUser).compactMap { value in
       value.content.flatMap { ValueCoding.decode(StoredWhereabouts.self, $0) }.flatMap { Incarnation($0.i) }
     }
     guard !text.isEmpty else { return .added(nil, at: []) }
-    return version(parts[0]).map { .added($0, at: Set(places)) }
+    return version(parts[0]).map { .added($0, at: Set(locations)) }
   }
 
   private static func directories(_ parts: [RESPValue]) -> SharedStoreReply? {
@@ -116,11 +116,11 @@ extension SharedStoreCommand {
   }
 
   private func grants(_ parts: [RESPValue]) -> SharedStoreReply? {
-    guard parts.count == 5, let epoch = parts[0].text, let last = version(parts[1]), let place = version(parts[2]),
+    guard parts.count == 5, let epoch = parts[0].text, let last = version(parts[1]), let position = version(parts[2]),
       let more = parts[4].number
     else { return nil }
     var out = GrantPage()
-    (out.place, out.epoch, out.last, out.hasMore) = (place, String(epoch.prefix(Limits.epochBytes)), last, more == 1)
+    (out.position, out.epoch, out.last, out.hasMore) = (position, String(epoch.prefix(Limits.epochBytes)), last, more == 1)
     out.rows = grantRows(parts[3], &out.dropped)
     return .grants(out)
   }
@@ -146,7 +146,7 @@ extension SharedStoreCommand {
     var dropped = 0
     let before: Whereabouts? = Self.one(parts[0], &dropped) { whereabouts(key, $0) }
     let device: Device? = Self.one(parts[2], &dropped) { self.device(key, $0) }
-    let calls = places(parts[1], key.user, &dropped)
+    let calls = locations(parts[1], key.user, &dropped)
     return .entered(before: before, calls: calls, device: device, since: since, isOlder: older == 1, dropped: dropped)
   }
 
@@ -169,11 +169,11 @@ extension SharedStoreCommand {
     out.devices = Self.fields(parts[1], Cluster.Limits.devicesPerUser, &out.dropped) { name, bytes in
       device(DeviceKey(user: user, device: name), bytes)
     }.sorted { $0.key.device < $1.key.device }
-    out.calls = places(parts[2], user, &out.dropped)
+    out.calls = locations(parts[2], user, &out.dropped)
     return .located(out)
   }
 
-  private func places(_ value: RESPValue, _ user: String, _ dropped: inout Int) -> [CallLocation] {
+  private func locations(_ value: RESPValue, _ user: String, _ dropped: inout Int) -> [CallLocation] {
     Self.fields(value, Cluster.Limits.callsPerUser, &dropped) { name, bytes in
       guard isGenuine(bytes, { $0.ofUser(user, "calls") }, name, counted: "n") else { return nil }
       return Identifier(name).flatMap { call in ValueCoding.decode(StoredCallLocation.self, bytes)?.value(call) }

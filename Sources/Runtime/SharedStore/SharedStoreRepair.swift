@@ -34,9 +34,9 @@ extension SharedStoreCommand {
     switch request {
     case .renew(let lease, _):
       return parts.count < 4 ? [:] : only(parts[3]) { keys.isGenuine($0, keys.lease(of: lease.incarnation)) }
-    case .enter(let place, _):
+    case .enter(let location, _):
       guard parts.count == 5, parts[4].number == 1 else { return [:] }
-      let key = place.device
+      let key = location.device
       return only(parts[0]) { keys.isGenuine($0, keys.ofUser(key.user, "where"), key.device, counted: "t") }
     case .register(let user, _): return fields(parts) { keys.isGenuine($1, keys.ofUser(user, "devices"), $0) }
     case .putGrants: return fields(parts.last?.elements) { keys.grantLines($1, of: $0) != nil }

@@ -11,7 +11,7 @@ extension SharedStoreScript {
       """
       local forged, count = {}, tonumber(ARGV[5])
       for n = 6 + 3 * count, #ARGV, 2 do forged[ARGV[n]] = ARGV[n + 1] end
-      local place = tonumber(redis.call('HGET', KEYS[4], 'place') or '0') or 0
+      local position = tonumber(redis.call('HGET', KEYS[4], 'position') or '0') or 0
       local function read(user)
         local value = redis.call('HGET', KEYS[1], user)
         if not value or value == forged[user] then return nil end
@@ -19,9 +19,9 @@ extension SharedStoreScript {
         if held then return {held = held, line = line, t = tonumber(t), s = tonumber(s)} end
       end
       local function write(user, held, line)
-        place = place + 1
+        position = position + 1
         redis.call('HSET', KEYS[1], user, held .. '\\n' .. line)
-        redis.call('ZADD', KEYS[2], string.format('%.0f', place), user)
+        redis.call('ZADD', KEYS[2], string.format('%.0f', position), user)
       end
       local function has(held, number) return string.find(' ' .. held .. ' ', ' ' .. number .. ' ', 1, true) end
       local function only(held, keeps)
@@ -107,7 +107,7 @@ extension SharedStoreScript {
         end
       end
       if put > 0 then
-        redis.call('HSET', KEYS[4], 'place', string.format('%.0f', place))
+        redis.call('HSET', KEYS[4], 'position', string.format('%.0f', position))
         if not redis.call('HGET', KEYS[4], 'epoch') then redis.call('HSET', KEYS[4], 'epoch', ARGV[3]) end
       end
       local out = {}
@@ -120,22 +120,22 @@ extension SharedStoreScript {
       end
       return {put, out}
       """
-    // KEYS: rows, order, state. ARGV: since which place, most. → epoch, place of the last of all, place, users and rows, 1 if there are more.
+    // KEYS: rows, order, state. ARGV: since which position, most. → epoch, position of the last of all, position, users and rows, 1 if there are more.
     default:
       """
       local most = tonumber(ARGV[2])
       local users = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
       local more = #users > 2 * most and 1 or 0
-      local out, place = {}, ARGV[1]
+      local out, position = {}, ARGV[1]
       for n = 1, math.min(#users, 2 * most), 2 do
         local row = redis.call('HGET', KEYS[1], users[n])
         if row then
           out[#out + 1] = users[n]
           out[#out + 1] = row
         end
-        place = users[n + 1]
+        position = users[n + 1]
       end
-      return {redis.call('HGET', KEYS[3], 'epoch') or '', redis.call('HGET', KEYS[3], 'place') or '0', place, out, more}
+      return {redis.call('HGET', KEYS[3], 'epoch') or '', redis.call('HGET', KEYS[3], 'position') or '0', position, out, more}
       """
     }
   }

@@ -60,8 +60,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       local since, known, session = tonumber(ARGV[5]), 0, nil
       if before then
         known = tonumber(string.match(before, '^{"t":(%d+)')) or 0
-        local ok, place = pcall(cjson.decode, before)
-        if ok and type(place) == 'table' then session = place.s end
+        local ok, location = pcall(cjson.decode, before)
+        if ok and type(location) == 'table' then session = location.s end
       end
       if since > 0 and known > since and session ~= ARGV[2] then
         return {before, redis.call('HGETALL', KEYS[2]), redis.call('HGET', KEYS[3], ARGV[1]), ARGV[5], 1}
@@ -89,8 +89,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       """
       local old = redis.call('HGET', KEYS[1], ARGV[1])
       if not old then return 0 end
-      local ok, place = pcall(cjson.decode, old)
-      if not ok or type(place) ~= 'table' or place.s ~= ARGV[2] then return 0 end
+      local ok, location = pcall(cjson.decode, old)
+      if not ok or type(location) ~= 'table' or location.s ~= ARGV[2] then return 0 end
       redis.call('HSET', KEYS[1], ARGV[1], (string.match(old, '^{"t":%d+,') or '{') .. ARGV[3])
       return 1
       """
@@ -99,8 +99,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       """
       local old = redis.call('HGET', KEYS[1], ARGV[1])
       if not old then return 0 end
-      local ok, place = pcall(cjson.decode, old)
-      if ok and type(place) == 'table' and place.s ~= ARGV[2] then return 0 end
+      local ok, location = pcall(cjson.decode, old)
+      if ok and type(location) == 'table' and location.s ~= ARGV[2] then return 0 end
       redis.call('HDEL', KEYS[1], ARGV[1])
       return 1
       """
@@ -114,8 +114,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
           local r = tonumber(string.match(calls[n + 1], '^{"n":(%d+)')) or 0
           if calls[n] == ARGV[1] then
             known = true
-            local ok, place = pcall(cjson.decode, calls[n + 1])
-            if ok and type(place) == 'table' and place.i == ARGV[2] and r > 0 then rank = r end
+            local ok, location = pcall(cjson.decode, calls[n + 1])
+            if ok and type(location) == 'table' and location.i == ARGV[2] and r > 0 then rank = r end
           elseif r < lowest then
             lowest, oldest = r, calls[n]
           end

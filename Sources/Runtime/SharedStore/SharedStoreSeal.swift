@@ -16,7 +16,7 @@ import Synchronization
 final class SharedStoreSeal: Sendable {
   private let key: PurposeKey
   private let clock: @Sendable () -> Int64
-  private let failures = Mutex<(count: Int, place: String)>((0, ""))
+  private let failures = Mutex<(count: Int, position: String)>((0, ""))
 
   /// Nil: the key is empty. `clock`: milliseconds since 1970.
   init?(clusterKey: [UInt8], clock: @escaping @Sendable () -> Int64 = { WallClock.nowMilliseconds() }) {
@@ -32,18 +32,18 @@ final class SharedStoreSeal: Sendable {
   private static let tail = mark.count + tagCharacters + end.count
 
   /// An object that is not empty.
-  func seal(_ value: [UInt8], at place: String) -> [UInt8] {
+  func seal(_ value: [UInt8], at position: String) -> [UInt8] {
     guard value.count > 2, value.first == UInt8(ascii: "{"), value.last == UInt8(ascii: "}") else { return value }
     let content = value[1..<value.count - 1]
-    return value.dropLast() + Self.mark + Array(Base64URL.encode(tag(content, place)).utf8) + Self.end
+    return value.dropLast() + Self.mark + Array(Base64URL.encode(tag(content, position)).utf8) + Self.end
   }
 
   /// - Parameter counted: the name of the number that a script may have put in front.
-  func isGenuine(_ value: [UInt8], at place: String, counted: Character? = nil) -> Bool {
-    isSealed(value, place, counted) || failed(place)
+  func isGenuine(_ value: [UInt8], at position: String, counted: Character? = nil) -> Bool {
+    isSealed(value, position, counted) || failed(position)
   }
 
-  private func isSealed(_ value: [UInt8], _ place: String, _ counted: Character?) -> Bool {
+  private func isSealed(_ value: [UInt8], _ position: String, _ counted: Character?) -> Bool {
     guard value.count > Self.tail, value.first == UInt8(ascii: "{"), value.suffix(Self.end.count).elementsEqual(Self.end) else {
       return false
     }
@@ -53,7 +53,7 @@ final class SharedStoreSeal: Sendable {
       let tag = Base64URL.decode(value[tagStart..<tagStart + Self.tagCharacters])
     else { return false }
     let content = value[1..<start]
-    return key.isTag(tag, of: message(content.dropFirst(Self.counted(content, counted)), place))
+    return key.isTag(tag, of: message(content.dropFirst(Self.counted(content, counted)), position))
   }
 
   /// The bytes of `"t":123,` in front.
@@ -69,18 +69,18 @@ final class SharedStoreSeal: Sendable {
 
   // MARK: lines
 
-  func sealed(lines: [UInt8], at place: String) -> [UInt8] {
-    lines + [10] + Array(Base64URL.encode(tag(lines[...], place)).utf8)
+  func sealed(lines: [UInt8], at position: String) -> [UInt8] {
+    lines + [10] + Array(Base64URL.encode(tag(lines[...], position)).utf8)
   }
 
   /// Without its last line; nil: that is no signature of it.
-  func opened(lines: [UInt8], at place: String) -> [UInt8]? {
+  func opened(lines: [UInt8], at position: String) -> [UInt8]? {
     let last = lines.suffix(Self.tagCharacters + 1)
     let content = lines.dropLast(Self.tagCharacters + 1)
     guard last.count == Self.tagCharacters + 1, last.first == 10, let tag = Base64URL.decode(last.dropFirst()),
-      key.isTag(tag, of: message(content, place))
+      key.isTag(tag, of: message(content, position))
     else {
-      _ = failed(place)
+      _ = failed(position)
       return nil
     }
     return Array(content)
@@ -93,31 +93,31 @@ final class SharedStoreSeal: Sendable {
     (clock() / 1_000 + Limits.sealed.seconds) / Limits.sealedGrid.seconds * Limits.sealedGrid.seconds + Limits.sealedGrid.seconds
   }
   /// Nil: it has none, and is none.
-  func isOver(_ end: Int64?, at place: String) -> Bool {
+  func isOver(_ end: Int64?, at position: String) -> Bool {
     if let end, end > clock() / 1_000 { return false }
-    return !failed(place)
+    return !failed(position)
   }
 
   // MARK: failures
 
   /// How many were not signed as they should be since the last time, and where the last one stands.
-  func drainFailures() -> (count: Int, place: String)? {
+  func drainFailures() -> (count: Int, position: String)? {
     failures.withLock { failures in
       defer { failures = (0, "") }
       return failures.count > 0 ? failures : nil
     }
   }
 
-  private func failed(_ place: String) -> Bool {
-    failures.withLock { $0 = ($0.count + 1, String(place.prefix { $0 != "\n" }.prefix(200))) }
+  private func failed(_ position: String) -> Bool {
+    failures.withLock { $0 = ($0.count + 1, String(position.prefix { $0 != "\n" }.prefix(200))) }
     return false
   }
 
-  private func tag(_ content: ArraySlice<UInt8>, _ place: String) -> [UInt8] { key.tag(message(content, place)) }
+  private func tag(_ content: ArraySlice<UInt8>, _ position: String) -> [UInt8] { key.tag(message(content, position)) }
 
   /// The length of the place comes first: no place and value together read as another two.
-  private func message(_ content: ArraySlice<UInt8>, _ place: String) -> [UInt8] {
-    let name = Array(place.utf8)
+  private func message(_ content: ArraySlice<UInt8>, _ position: String) -> [UInt8] {
+    let name = Array(position.utf8)
     return withUnsafeBytes(of: UInt32(clamping: name.count).bigEndian) { Array($0) } + name + content
   }
 }
@@ -127,20 +127,20 @@ extension Duration { fileprivate var seconds: Int64 { components.seconds } }
 /// Where a value stands, and whether it is one of ours. Without a seal nothing is signed, and everything is.
 extension SharedStoreKeys {
   func sealed(_ value: [UInt8], _ key: String, _ field: String = "") -> [UInt8] {
-    seal?.seal(value, at: Self.place(key, field)) ?? value
+    seal?.seal(value, at: Self.position(key, field)) ?? value
   }
   func isGenuine(_ value: [UInt8], _ key: String, _ field: String = "", counted: Character? = nil) -> Bool {
-    seal?.isGenuine(value, at: Self.place(key, field), counted: counted) ?? true
+    seal?.isGenuine(value, at: Self.position(key, field), counted: counted) ?? true
   }
   func sealed(lines: [UInt8], _ key: String, _ field: String = "") -> [UInt8] {
-    seal?.sealed(lines: lines, at: Self.place(key, field)) ?? lines
+    seal?.sealed(lines: lines, at: Self.position(key, field)) ?? lines
   }
   func opened(lines: [UInt8], _ key: String, _ field: String = "") -> [UInt8]? {
     guard let seal else { return lines }
-    return seal.opened(lines: lines, at: Self.place(key, field))
+    return seal.opened(lines: lines, at: Self.position(key, field))
   }
-  func isOver(_ end: Int64?, _ key: String) -> Bool { seal?.isOver(end, at: Self.place(key, "")) ?? false }
+  func isOver(_ end: Int64?, _ key: String) -> Bool { seal?.isOver(end, at: Self.position(key, "")) ?? false }
 
   /// No key holds a line break.
-  private static func place(_ key: String, _ field: String) -> String { "\(key)\n\(field)" }
+  private static func position(_ key: String, _ field: String) -> String { "\(key)\n\(field)" }
 }

@@ -23,7 +23,7 @@ public struct SharedStoreSettings: Hashable, Sendable {
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
-  public enum Place: Hashable, Sendable {
+  public enum Servers: Hashable, Sendable {
     case redis(Address)
     /// Who the primary is, is asked at every connection.
     case sentinels([Address], name: String)
@@ -31,7 +31,7 @@ public struct SharedStoreSettings: Hashable, Sendable {
     case cluster([Address])
   }
 
-  public var place: Place
+  public var servers: Servers
   /// Of an ACL user; nil: the password alone.
   public var username: String?
   public var password: Redacted<String>?
@@ -45,5 +45,5 @@ public struct SharedStoreSettings: Hashable, Sendable {
   public var commandTime = Duration.milliseconds(250)
   /// Between two tries to connect, with full jitter: the first is the least, the last the most.
   public var retry = Duration.milliseconds(100)...Duration.seconds(5)
-  public init(_ place: Place) { self.place = place }
+  public init(_ servers: Servers) { self.servers = servers }
 }

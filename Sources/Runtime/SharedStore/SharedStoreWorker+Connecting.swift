@@ -13,66 +13,66 @@ extension SharedStoreWorker {
   }
 
   func connect() {
-    switch settings.place {
+    switch settings.servers {
     case .redis(let address): greet([Primary(address: address, tag: SharedStoreKeys.nodes)], slots: [])
-    case .sentinels(let places, let name): askSentinel(Array(places.prefix(Limits.places)), name, asked: 0)
-    case .cluster(let places): askCluster(Array(places.prefix(Limits.places)), asked: 0)
+    case .sentinels(let addresses, let name): askSentinel(Array(addresses.prefix(Limits.addresses)), name, asked: 0)
+    case .cluster(let addresses): askCluster(Array(addresses.prefix(Limits.addresses)), asked: 0)
     }
   }
 
   // MARK: Sentinel
 
-  private func askSentinel(_ places: [SharedStoreSettings.Address], _ name: String, asked: Int, last: String = "") {
-    guard asked < places.count else { return fail("no Sentinel returned the primary; \(last)") }
-    let place = places[(firstAddress + asked) % places.count]
+  private func askSentinel(_ addresses: [SharedStoreSettings.Address], _ name: String, asked: Int, last: String = "") {
+    guard asked < addresses.count else { return fail("no Sentinel returned the primary; \(last)") }
+    let address = addresses[(firstAddress + asked) % addresses.count]
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
     let mine = attempt
     // Sentinels may have the password too, or none: what they answer to it does not matter.
-    open(place, greeting.login + [question], expected: greeting.login.count + 1, within: Limits.asking) { [weak self] outcome in
+    open(address, greeting.login + [question], expected: greeting.login.count + 1, within: Limits.asking) { [weak self] outcome in
       guard let self, isPresent(mine) else { return }
       var why = ""
       switch outcome {
-      case .failed(let text): why = "\(place): \(text)"
+      case .failed(let text): why = "\(address): \(text)"
       case .answered(let link, let replies):
         link.close()
         let parts = replies.last?.elements ?? []
         if parts.count == 2, let host = parts[0].text, let port = parts[1].text.flatMap({ UInt16($0) }) {
           return greet([Primary(address: SharedStoreSettings.Address(host, port), tag: SharedStoreKeys.nodes)], slots: [])
         }
-        why = if case .error(let text)? = replies.last { "\(place): \(text)" } else { "\(place) does not know \(name)" }
+        why = if case .error(let text)? = replies.last { "\(address): \(text)" } else { "\(address) does not know \(name)" }
       }
-      askSentinel(places, name, asked: asked + 1, last: why)
+      askSentinel(addresses, name, asked: asked + 1, last: why)
     }
   }
 
   // MARK: Redis Cluster
 
-  private func askCluster(_ places: [SharedStoreSettings.Address], asked: Int, last: String = "") {
-    guard asked < places.count else { return fail("no node of the Redis Cluster answers; \(last)") }
-    let place = places[(firstAddress + asked) % places.count]
+  private func askCluster(_ addresses: [SharedStoreSettings.Address], asked: Int, last: String = "") {
+    guard asked < addresses.count else { return fail("no node of the Redis Cluster answers; \(last)") }
+    let address = addresses[(firstAddress + asked) % addresses.count]
     let mine = attempt
     let expected = greeting.login.count + 1
-    open(place, greeting.login + [RESPCommand("CLUSTER", "SLOTS")], expected: expected, within: Limits.asking) {
+    open(address, greeting.login + [RESPCommand("CLUSTER", "SLOTS")], expected: expected, within: Limits.asking) {
       [weak self] outcome in
       guard let self, isPresent(mine) else { return }
       var why = ""
       switch outcome {
-      case .failed(let text): why = "\(place): \(text)"
+      case .failed(let text): why = "\(address): \(text)"
       case .answered(let link, let replies):
         link.close()
         if let problem = greeting.problem(ofLogin: replies) {
-          why = "\(place): \(problem.text)"
+          why = "\(address): \(problem.text)"
         } else if case .error(let text)? = replies.last {
           why =
             text.contains("cluster support disabled")
-            ? "\(place) is no Redis Cluster: write shared_store: { redis: \(place) }" : "\(place): \(text)"
-        } else if let map = Self.map(replies.last?.elements ?? [], from: place) {
+            ? "\(address) is no Redis Cluster: write shared_store: { redis: \(address) }" : "\(address): \(text)"
+        } else if let map = Self.map(replies.last?.elements ?? [], from: address) {
           return greet(map.primaries, slots: map.slots)
         } else {
-          why = "\(place): not every slot has a primary"
+          why = "\(address): not every slot has a primary"
         }
       }
-      askCluster(places, asked: asked + 1, last: why)
+      askCluster(addresses, asked: asked + 1, last: why)
     }
   }
 
@@ -82,11 +82,11 @@ extension SharedStoreWorker {
     var addresses: [SharedStoreSettings.Address] = []
     for range in ranges {
       guard let parts = range.elements, parts.count >= 3, let first = parts[0].number, let last = parts[1].number,
-        0 <= first, first <= last, last < SharedStoreKeys.slots, let place = parts[2].elements, place.count >= 2,
-        let port = place[1].number.flatMap({ UInt16(exactly: $0) })
+        0 <= first, first <= last, last < SharedStoreKeys.slots, let address = parts[2].elements, address.count >= 2,
+        let port = address[1].number.flatMap({ UInt16(exactly: $0) })
       else { return nil }
       // a node that does not know its own address leaves it empty
-      let host = place[0].text.flatMap { $0.isEmpty || $0 == "?" ? nil : $0 } ?? asked.host
+      let host = address[0].text.flatMap { $0.isEmpty || $0 == "?" ? nil : $0 } ?? asked.host
       let address = SharedStoreSettings.Address(host, port)
       let index = addresses.firstIndex(of: address) ?? addresses.count
       if index == addresses.count { addresses.append(address) }

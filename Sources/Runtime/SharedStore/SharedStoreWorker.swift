@@ -270,13 +270,13 @@ final class SharedStoreWorker {
 
   /// What is skipped is told once in a while; the counter has all.
   private func logUnsigned() {
-    guard let (count, place) = keys.seal?.drainFailures() else { return }
+    guard let (count, location) = keys.seal?.drainFailures() else { return }
     metrics.valuesUnsigned.increment(by: UInt64(count))
     guard unsignedLoggedAt.map({ loop.now - $0 >= Limits.logInterval }) ?? true else { return }
     unsignedLoggedAt = loop.now
     logger.warning(
       "values in the shared store are not signed with this cluster's key: they are skipped, and the nodes that own them write them again",
-      metadata: ["key": "\(place)", "count": "\(count)"])
+      metadata: ["key": "\(location)", "count": "\(count)"])
   }
 
   private func endStep() {

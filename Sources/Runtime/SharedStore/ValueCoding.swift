@@ -126,10 +126,10 @@ struct StoredWhereabouts: StoredValue {
   var caps: [String]?
   var a: [String]?
 
-  init(_ place: Whereabouts) {
-    (i, s, bg) = (place.incarnation.description, place.session.text, place.state == .bg ? true : nil)
-    caps = place.caps.isEmpty ? nil : place.caps.sorted()
-    a = place.accounts == ["default"] ? nil : place.accounts
+  init(_ location: Whereabouts) {
+    (i, s, bg) = (location.incarnation.description, location.session.text, location.state == .bg ? true : nil)
+    caps = location.caps.isEmpty ? nil : location.caps.sorted()
+    a = location.accounts == ["default"] ? nil : location.accounts
   }
 
   func value(_ device: DeviceKey) -> Whereabouts? {
@@ -147,7 +147,7 @@ struct StoredCallLocation: StoredValue {
   var i: String
   var d: CallDirection
 
-  init(_ place: CallLocation) { (i, d) = (place.incarnation.description, place.direction) }
+  init(_ location: CallLocation) { (i, d) = (location.incarnation.description, location.direction) }
 
   func value(_ call: CallID) -> CallLocation? {
     guard let incarnation = Incarnation(i), let n else { return nil }
@@ -308,7 +308,7 @@ struct StoredMessage: StoredValue {
     case .wake(let key, let call, let content):
       (k, u, d) = (.wake, key.user, key.device)
       (self.call, c) = (call, String(decoding: content, as: UTF8.self))
-    case .came(let place): (k, u, d, w) = (.came, place.device.user, place.device.device, StoredWhereabouts(place))
+    case .came(let location): (k, u, d, w) = (.came, location.device.user, location.device.device, StoredWhereabouts(location))
     case .replaced(let key, let session): (k, u, d, s) = (.replaced, key.user, key.device, session.text)
     case .revoked(let key): (k, u, d) = (.revoked, key.user, key.device)
     case .lost(let call, let user): (k, u, self.call) = (.lost, user, call)

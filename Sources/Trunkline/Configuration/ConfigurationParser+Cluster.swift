@@ -98,7 +98,7 @@ extension ConfigurationParser {
     let name = sharedStore.string("name")
     if name != nil, !sharedStore.has("sentinels") { problem(sharedStore.path("name"), "goes with sentinels") }
     var all: [SharedStoreSettings.Address] = []
-    var endpoint = SharedStoreSettings.Place.redis(.init("127.0.0.1", 6_379))
+    var endpoint = SharedStoreSettings.Servers.redis(.init("127.0.0.1", 6_379))
     switch kinds.first {
     case "sentinels":
       all = addresses("sentinels", 16)

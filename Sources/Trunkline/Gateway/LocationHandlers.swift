@@ -71,8 +71,8 @@ struct LocationHandlers: Sendable {
   private func find(
     _ user: String, _ cluster: ClusterComponent, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
-    look(.places(user: user), for: client, answer) { [self] sight in
-      let (view, mine) = (ClusterView(sight), sight.places ?? LocatedUser(user))
+    look(.locations(user: user), for: client, answer) { [self] sight in
+      let (view, mine) = (ClusterView(sight), sight.locations ?? LocatedUser(user))
       ask(.locate(user: user, entering: nil), cluster, for: client) { [self] result in
         if case .success(.located(let found)) = result {
           return answer(.json(200, UserLocations(user, found, mine: mine, registered: [], view)))

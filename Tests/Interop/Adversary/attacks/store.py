@@ -37,9 +37,9 @@ def rung(*sessions):
 
 def put(user, row):
     """A row as the script writes it, and the word that there is one."""
-    place = int(redis("HINCRBY", "tl:{grants}:state", "place", 1))
+    position = int(redis("HINCRBY", "tl:{grants}:state", "position", 1))
     redis("HSET", ROWS, user, row)
-    redis("ZADD", "tl:{grants}:order", place, user)
+    redis("ZADD", "tl:{grants}:order", position, user)
     redis("ZADD", "tl:{grants}:seen", int(time.time() * 1000), user)
     redis("PUBLISH", "tl:all", b'{"f":"%s","v":1,"k":"grants","u":""}' % incarnation())
     figures["forged"] += 1
