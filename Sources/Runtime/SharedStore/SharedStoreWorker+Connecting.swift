@@ -82,11 +82,11 @@ extension SharedStoreWorker {
     var addresses: [SharedStoreSettings.Address] = []
     for range in ranges {
       guard let parts = range.elements, parts.count >= 3, let first = parts[0].number, let last = parts[1].number,
-        0 <= first, first <= last, last < SharedStoreKeys.slots, let address = parts[2].elements, address.count >= 2,
-        let port = address[1].number.flatMap({ UInt16(exactly: $0) })
+        0 <= first, first <= last, last < SharedStoreKeys.slots, let primary = parts[2].elements, primary.count >= 2,
+        let port = primary[1].number.flatMap({ UInt16(exactly: $0) })
       else { return nil }
       // a node that does not know its own address leaves it empty
-      let host = address[0].text.flatMap { $0.isEmpty || $0 == "?" ? nil : $0 } ?? asked.host
+      let host = primary[0].text.flatMap { $0.isEmpty || $0 == "?" ? nil : $0 } ?? asked.host
       let address = SharedStoreSettings.Address(host, port)
       let index = addresses.firstIndex(of: address) ?? addresses.count
       if index == addresses.count { addresses.append(address) }
