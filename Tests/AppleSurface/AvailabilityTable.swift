@@ -86,6 +86,8 @@ struct AvailabilityGuard {
   private let needs: SystemVersions
   /// Of each scope around: that it is reached on such systems only.
   private var scopes = [false]
+  /// Of each scope but the first: that it is the `else` of such a guard.
+  private var guards: [Bool] = []
   /// What stands before the next brace: attributes and the statement that they belong to.
   private var head = ""
   private var parentheses = 0
@@ -111,13 +113,16 @@ struct AvailabilityGuard {
   private mutating func read(_ character: Character) {
     switch character {
     case "{":
-      // the scope that a guard leaves is the other one
+      // what a guard's braces leave is what comes behind them
       let isGuard = head.contains("guard ")
-      if isGuard, allows(head) { scopes[scopes.count - 1] = true }
+      guards.append(isGuard && allows(head))
       scopes.append(scopes.contains(true) || (!isGuard && allows(head)))
       head = ""
     case "}":
-      if scopes.count > 1 { scopes.removeLast() }
+      if scopes.count > 1 {
+        scopes.removeLast()
+        if guards.removeLast() { scopes[scopes.count - 1] = true }
+      }
       head = ""
     default:
       if character == "(" { parentheses += 1 }
