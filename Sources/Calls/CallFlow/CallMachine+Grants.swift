@@ -49,10 +49,11 @@ extension CallMachine {
 
   // MARK: in a cluster
 
-  /// What tokens grant belongs to the shared store.
+  /// Whether the grants of login tokens are kept in the shared store.
   var sharesGrants: Bool { configuration.isClustered && routing.directory.grantRules != nil }
 
-  /// What the shared store has. What it has lost of users with a session here is written again, as if they had logged in now.
+  /// Applies rows of the shared store. Grants of users with a session here that the shared store has lost are written again, as
+  /// at a login.
   mutating func apply(_ shared: SharedGrants, _ step: inout Step) {
     if let known = shared.known {
       granted(routing.directory.grants.compare(known, at: step.wallNow), &step)
@@ -76,7 +77,7 @@ extension CallMachine {
     return removed.count
   }
 
-  /// No user has the number here, but the grants of other nodes were not read yet.
+  /// No user has the number here, but the grants of other nodes have not been read yet.
   func mayBeElsewhere(_ invite: InboundInvite) -> Bool {
     sharesGrants && !hasSharedGrants && routing.isForUsers(of: invite.trunk)
   }

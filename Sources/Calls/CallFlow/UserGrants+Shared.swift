@@ -2,11 +2,11 @@ public import AppSessions
 public import JSONWebToken
 import Trunking
 
-/// A user's grant: as a node writes it to the shared store of a cluster, and as the shared store has it.
+/// A user's grant, as a node writes it to the shared store of a cluster, and as the shared store returns it.
 public struct SharedGrant: Hashable, Sendable {
   public var user: String
-  /// Written: with the numbers that the token claims. Read: with those of them that the user has. Nil: the user was erased; tokens of until then
-  /// grant nothing.
+  /// Written: with all numbers that the token claims. Read: with the numbers that the user owns. Nil: the user was erased; tokens
+  /// issued before the erasure grant nothing.
   public var grant: TokenGrant?
   /// `iat` of the token, or when the user was erased; milliseconds since 1970.
   public var issuedAt: Int64
@@ -21,7 +21,7 @@ public struct SharedGrant: Hashable, Sendable {
     self.init(user: entry.user, grant: entry.grant, issuedAt: entry.grant.issuedAt, seen: entry.seen)
   }
 
-  /// Its numbers as the shared store compares them, each once.
+  /// The grant's numbers in the form in which the shared store compares them, each once.
   public var canonicalNumbers: [String] {
     var out: [String] = []
     for number in grant?.numbers ?? [] {
@@ -31,7 +31,7 @@ public struct SharedGrant: Hashable, Sendable {
     return out
   }
 
-  /// With those of its numbers that the user has.
+  /// The grant with only those numbers that the user owns.
   public func with(numbers held: Set<String>) -> SharedGrant {
     var out = self
     out.grant?.numbers.removeAll { !held.contains(String(Routing.canonical($0))) }
@@ -39,29 +39,30 @@ public struct SharedGrant: Hashable, Sendable {
   }
 }
 
-/// What a cluster's shared store has of grants: what has changed, or all.
+/// Grants in a cluster's shared store: the changed rows, or all rows.
 public struct SharedGrants: Sendable {
   public var rows: [SharedGrant]
-  /// With the first rows of all: `issuedAt` of every user that the shared store has, or gets from this node.
+  /// In the first batch of a full read: `issuedAt` of every user in the shared store and of every user whose grant this node is
+  /// writing.
   public var known: [String: Int64]?
-  /// With the last rows of all.
+  /// True in the last batch of a full read.
   public var isAll: Bool
   public init(_ rows: [SharedGrant], known: [String: Int64]? = nil, isAll: Bool = false) {
     (self.rows, self.known, self.isAll) = (rows, known, isAll)
   }
 }
 
-/// A cluster's grants: the shared store owns them, and a node has a copy. It applies the store's rows as they are.
+/// A cluster's grants. The shared store owns them, and each node has a copy, to which it applies the store's rows unchanged.
 ///
-/// | the shared store has | the copy has | the copy then has |
+/// | row in the shared store | the copy before | the copy afterwards |
 /// |---|---|---|
-/// | a user's grant | nothing, an earlier token, or the same one | the store's row; other users lose its numbers |
-/// | a user's grant | a later token | its own, which is being written, or which the store has lost |
-/// | an erased user | no later token | nothing of the user |
-/// | nothing of a user | a grant | its own, and the user is `stale`; nothing once no token has named it for 30 days |
+/// | a user's grant | no grant, an earlier token, or the same one | the store's row; other users lose its numbers |
+/// | a user's grant | a later token | the later token: it is being written, or the store has lost it |
+/// | an erased user | no later token | no grant |
+/// | no row of the user | a grant | the grant, and the user is `stale`; no grant once no token has named it for 30 days |
 extension UserGrants {
-  /// The latest token first: a number that moved has a user at each moment. Costs some hashes for each number.
-  /// - Returns: what this node's store is to hold.
+  /// Applies the latest token first, so that a number that moves always has a user. Costs some hashes for each number.
+  /// - Returns: the changes that this node's store must write.
   public mutating func apply(_ rows: [SharedGrant], _ rules: GrantRules?, at now: Int64) -> [Change] {
     rows.sorted { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }.flatMap { apply($0, rules, at: now) }
   }
@@ -82,8 +83,8 @@ extension UserGrants {
     return changes
   }
 
-  /// What the shared store lacks stays, and is reported, unless it has expired there. Before its rows are applied: they may take numbers from
-  /// what it has lost.
+  /// Marks the users whose grants the shared store lacks as `stale`, and removes the grants that have expired there. Call it
+  /// before the store's rows are applied: these may remove numbers from the users that the store has lost.
   public mutating func compare(_ known: [String: Int64], at now: Int64) -> [Change] {
     let missing = entries.values.filter { entry in known[entry.user].map { $0 < entry.grant.issuedAt } ?? true }
     let kept = (Limits.grantSeconds - Limits.grantSeenSeconds) * 1_000
@@ -91,7 +92,8 @@ extension UserGrants {
     return missing.filter { !stale.contains($0.user) }.flatMap { remove($0.user) }
   }
 
-  /// What the shared store is to get after `accept`; nil: it has it. `always`: whether it has it is not known.
+  /// The grant that must be written to the shared store after `accept`; nil if the store has it. `always`: it is not known
+  /// whether the store has it.
   public func unshared(_ user: String, after changes: [Change], always: Bool = false) -> SharedGrant? {
     guard let entry = entries[user], always || stale.contains(user) || changes.contains(.stored(entry)) else { return nil }
     return SharedGrant(entry)

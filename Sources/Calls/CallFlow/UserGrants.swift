@@ -41,7 +41,7 @@ public struct UserGrants: Sendable {
   private(set) var entries: [String: Entry] = [:]
   /// Users by canonical number.
   private(set) var owners: [String: String] = [:]
-  /// Users whose grant the shared store of a cluster lacks, or has of an earlier token, as it was compared last.
+  /// Users whose grant the shared store of a cluster lacks, or has from an earlier token, at the last comparison.
   public internal(set) var stale: Set<String> = []
   private let users: Int
   private let numbers: Int

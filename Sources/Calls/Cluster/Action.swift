@@ -4,22 +4,22 @@ public import CallFlow
 public import Devices
 public import SIPDialogs
 
-/// How this node stands to the shared store.
+/// The connection of this node to the shared store.
 public enum SharedStoreState: String, Hashable, Sendable, CaseIterable {
   /// Not connected: users here ring, users elsewhere are pushed from memory.
   case away
-  /// Connected, and without a lease that lives: as `away`, but what is heard counts.
+  /// Connected, but without a valid lease: as `away`, but what is received counts.
   case isolated
   case up
 }
 
-/// What an operator's word on a node came to.
+/// The result of an operator's `nodes forget`.
 public enum ForgetOutcome: String, Hashable, Sendable {
   /// Its calls are closed now.
   case dead
-  /// It has a lease that lives: refused.
+  /// It has a valid lease: refused.
   case living
-  /// No node of this name was seen since this process began, or it stopped in order.
+  /// No node of this name was seen since this process began, or it stopped in an orderly way.
   case unknown
 }
 
@@ -29,10 +29,10 @@ public struct SeenNode: Hashable, Sendable {
     case living, draining
     /// No lease; not probed yet.
     case missing
-    /// No lease, and it answers: cut off from the shared store only.
+    /// No lease, but it answers: cut off from the shared store only.
     case cutOff
     case silent, dead
-    /// More than half of the leases went with it: nothing is done without an operator or a new incarnation.
+    /// More than half of the leases ended together with its own: nothing is done without an operator or a new incarnation.
     case held
   }
   public var lease: NodeLease
@@ -40,14 +40,14 @@ public struct SeenNode: Hashable, Sendable {
 }
 
 extension ClusterMachine {
-  /// What a `handle` call caused, in order. Owned by the caller and reused.
+  /// The actions of a `handle` call, in order. Owned by the caller and reused.
   public struct Output: Sendable {
     public var actions: [Action] = []
     public init() {}
     public mutating func removeAll() { actions.removeAll(keepingCapacity: true) }
   }
 
-  /// What the machine asks of its surroundings.
+  /// A request of the machine to its environment.
   public enum Action: Sendable {
     /// Each has exactly one `SharedStoreEvent.reply`; without one within `Limits.replyWait` it counts as `timeout`.
     case sharedStore(SharedStoreRequestID, SharedStoreRequest)
@@ -55,60 +55,65 @@ extension ClusterMachine {
     case located(CallID, Located)
     case claimed(CallID, ClaimAnswer)
     case admitted(CallID, trunk: String, Bool)
-    /// Nil: nobody knows, or the shared store is silent.
+    /// Nil: no node has a tombstone of the call, or the shared store does not answer.
     case tombstone(CallID, RemoteTombstone?)
 
-    /// The hello of this session may be completed now. `registration`: the device as the shared store or memory has it. Revoked: close it
-    /// with 4003.
+    /// The hello of this session may be completed now. `registration`: the device as the shared store or memory has it. If it is
+    /// revoked, close the session with 4003.
     case welcome(DeviceKey, SessionID, registration: Device?, isRevoked: Bool)
     /// The answer to `Input.sessionState`, as `welcome`.
     case sessionState(HTTPRequestID, DeviceKey, registration: Device?, isRevoked: Bool)
     /// Pass a `call.wake` to the socket of a device here; `content` is its `d`.
     case wakeHere(DeviceKey, CallID, content: [UInt8])
-    /// A device of a user with live calls here has come to another node: each call wakes it through that node if it may show it.
+    /// A device of a user with live calls here has connected to another node: each call that the device may show wakes it through
+    /// that node.
     case remoteDeviceConnected(RemoteDevice)
     /// The device has a newer session elsewhere: this one ends.
     case replaced(DeviceKey, SessionID)
-    /// Turned away by an operator of another node, or found so in the shared store.
+    /// Revoked by an operator at another node, or found revoked in the shared store.
     case revoked(DeviceKey)
-    /// The same, told later than its session was welcomed: calls that it began here after this time (milliseconds since 1970) end.
+    /// As `revoked`, but learnt after its session was welcomed: calls that it began here after this time (milliseconds since
+    /// 1970) end.
     case revokedBefore(DeviceKey, Int64)
 
     /// Send a SIP OPTIONS to a silent node and answer with `probed`, within 1 s.
     case probe(Incarnation, sip: String)
-    /// Close these legs of a dead node's call, at most `Limits.reapStep` calls in one turn.
+    /// Close these legs of a dead node's call, at most `Limits.reapStep` calls in one step.
     case close(CallID, [OrphanedLeg])
-    /// Its record: `gatewayRestart`, detail `node lost`, once in the cluster; tell devices that show it (`call.gone`). `of` may be this node's own
-    /// incarnation before (`inherited`).
+    /// Write the call's record, `gatewayRestart` with detail `node lost`, once in the cluster, and notify devices that show the
+    /// call (`call.gone`). `of` may be the previous incarnation of this node (`inherited`).
     case orphan(CallEntry, of: Incarnation)
-    /// Another node has closed this call of a dead one: devices here that may show it are told.
+    /// Another node has closed this call of a dead node: notify devices here that may show it.
     case lost(CallID, user: String)
-    /// A call of `inherited` that another node has closed and recorded: drop its line.
+    /// Another node has closed and recorded this call of `inherited`: drop its line.
     case reapedBefore(CallID)
-    /// Others closed these calls of ours: end them, without a record.
+    /// Other nodes closed these calls of ours: end them, without a record.
     case reaped([CallID])
-    /// Calls that ended in doubt (`isEndUnconfirmed`), and nobody else has closed, as far as can be known: their records are due.
+    /// Calls with unconfirmed ends (`isEndUnconfirmed`) that no other node has closed, as far as can be known: write their
+    /// records now.
     case recordsDue([CallID])
-    /// What `forget` came to.
+    /// The result of `forget`.
     case forgotten(node: String, ForgetOutcome)
 
-    /// What other nodes say of the trunks that they lead: all that is wrong, each time it changes. Nothing while this node has no lease.
+    /// All troubles that other nodes report of the trunks that they lead, each time these change. Empty while this node has no
+    /// lease.
     case troubles([String: String])
-    /// The shared store's clock, which all nodes share: milliseconds from `Instant` to 1970. When it is heard first, and each time it has moved by a
-    /// second or more.
+    /// The shared store's clock, which all nodes share: milliseconds from `Instant` to 1970. Sent when it is first received, and
+    /// each time it has moved by a second or more.
     case clock(offsetMilliseconds: Int64)
-    /// So many nodes take calls, this one included, each time it changes.
+    /// The number of nodes that accept calls, including this one, each time it changes.
     case nodes(Int)
-    /// This node does the task from now on, or no more.
+    /// This node starts (true) or stops (false) leading the task.
     case lead(SingleTask, Bool)
-    /// Another process has this node's name. At the start: end with status 2 and say where it is. Later: this one's calls were reaped
-    /// (`reaped` precedes); end.
+    /// Another process has this node's name. At the start: end with status 2, and state where the other process is. Later: the
+    /// calls of this node were reaped (`reaped` precedes); end.
     case nameInUse(by: NodeLease, atStart: Bool)
-    /// At the start: this living node's version writes what ours does not read, or the other way round: end with status 2 and say which.
+    /// At the start: a living node's version writes a format that this version does not read, or the reverse: end with status 2,
+    /// and name the node.
     case incompatible(with: NodeLease)
-    /// What the shared store has of login tokens' grants: some of it at a time, the latest token first.
+    /// Grants of login tokens in the shared store, in batches, the latest token first.
     case grants(SharedGrants)
-    /// A living node's word on directories or a history.
+    /// A living node's message on directories or a history.
     case news(ClusterMessage)
     /// For `/readyz`, log and metrics; each time it changes.
     case state(SharedStoreState)

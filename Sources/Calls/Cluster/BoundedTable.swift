@@ -1,6 +1,6 @@
 import Bytes
 
-/// Values that are kept until a time, and only so many: the one that would go first gives way.
+/// A bounded table of values with expiry times. When it is full, the value that expires first is evicted.
 struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private var values: [Key: Value] = [:]
   private var ends = DeadlineQueue<Key>()
@@ -9,11 +9,11 @@ struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   init(most: Int) { self.most = most }
 
   var count: Int { values.count }
-  /// In no order.
+  /// In arbitrary order.
   var keys: Dictionary<Key, Value>.Keys { values.keys }
   subscript(key: Key) -> Value? { values[key] }
 
-  /// False if another had to give way.
+  /// False if another value was evicted.
   @discardableResult mutating func set(_ key: Key, _ value: Value, until end: Instant, at now: Instant) -> Bool {
     values[key] = value
     ends.schedule(key, at: end)
@@ -37,7 +37,7 @@ struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 }
 
-/// Keys in the order in which they came, each once, up to a bound.
+/// A bounded queue of keys in the order of insertion, each once.
 struct KeyQueue<Key: Hashable & Sendable>: Sendable {
   private var keys: [Key] = []
   private var head = 0

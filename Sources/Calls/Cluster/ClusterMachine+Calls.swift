@@ -3,13 +3,13 @@ import AppSessions
 import Bytes
 import CallFlow
 
-// The calls of this node, as the shared store has them.
+// The calls of this node, as they are in the shared store.
 
 extension ClusterMachine {
   mutating func started(_ line: StartLine, _ users: [String], _ step: inout Step) {
     var own = calls[line.call] ?? OwnCall(direction: line.direction)
     let new = enter(line.call, users, &own)
-    // All for whom it is entered: whoever closes it takes it off for all.
+    // The entry names all users of the call: the node that closes it removes the locations of all.
     let entry = CallEntry(line, users: own.users)
     let isChanged = own.entry != entry
     if own.entry == nil { entryOrder.insert(EntryKey(line.call)) }
@@ -19,7 +19,7 @@ extension ClusterMachine {
     if isChanged { write(.entry(line.call), &step) }
   }
 
-  /// The call is one of these users' from now on. Those for whom it was not yet.
+  /// Adds the call to these users. Returns the users that did not have it yet.
   mutating func enter(_ call: CallID, _ users: [String], _ own: inout OwnCall) -> [String] {
     var new: [String] = []
     for user in users.prefix(Limits.usersPerCall) where !own.users.contains(user) {
@@ -41,7 +41,7 @@ extension ClusterMachine {
     if !isHeld, let tombstone { send(.putTombstone(call, tombstone), .none, &step) }
   }
 
-  /// Others closed these: nothing of them is to be put back or taken off.
+  /// Other nodes closed these calls: their entries are neither written again nor removed.
   mutating func reapedByOthers(_ gone: [CallID], _ step: inout Step) {
     guard !gone.isEmpty else { return }
     for call in gone {
@@ -61,7 +61,7 @@ extension ClusterMachine {
     write(.share(trunk), &step)
   }
 
-  /// Takes back what a question entered: its call is refused, or goes to another node.
+  /// Reverts the entries that a question made: its call is refused, or redirected to another node.
   mutating func undo(_ question: Question, _ call: CallID, _ step: inout Step) {
     for user in question.addedUsers {
       leave(user, call)
@@ -71,7 +71,7 @@ extension ClusterMachine {
     if let trunk = question.addedTrunk, let index = calls[call]?.trunks.firstIndex(of: trunk) {
       calls[call]?.trunks.remove(at: index)
       uncount(trunk)
-      // Refused by the shared store: it counted nothing, unless a share that was sent meanwhile said so.
+      // If the shared store refused, it counted nothing, unless a share that was sent meanwhile included this call.
       if question.verdicts[.trunk(trunk)] != false || sharesSent[trunk] ?? 0 != question.sharesBefore {
         write(.share(trunk), &step)
       }
@@ -79,7 +79,7 @@ extension ClusterMachine {
     if let own = calls[call], own.users.isEmpty, own.trunks.isEmpty, own.entry == nil { calls[call] = nil }
   }
 
-  /// What a call goes on without having heard is written again.
+  /// Marks the entries that a call continues without, because no answer came, to be written again.
   mutating func markUnanswered(_ question: Question, _ call: CallID, _ step: inout Step) {
     for user in question.addedUsers where question.located[user] == nil { markUnwritten(.location(user, call), &step) }
     if let trunk = question.addedTrunk, question.verdicts[.trunk(trunk)] == nil { markUnwritten(.share(trunk), &step) }

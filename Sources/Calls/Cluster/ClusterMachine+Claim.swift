@@ -1,10 +1,10 @@
 import Bytes
 import CallFlow
 
-// `call.start`: whose it is, and whether there is room.
+// `call.start`: which node owns the call, and whether the limits admit it.
 
 extension ClusterMachine {
-  /// First whose it is, and only then the rest: another node's call of this UUID must not be touched.
+  /// Asks for the owner first and for the limits only afterwards: another node's call with this UUID must not be changed.
   mutating func claim(_ claim: ClaimQuestion, _ step: inout Step) {
     var question = newQuestion(.claim(claim))
     let isAsked = ask(
@@ -13,7 +13,7 @@ extension ClusterMachine {
     pose(question, &step)
   }
 
-  /// Whether there is room for a call that is ours, or of which nobody can say.
+  /// Checks the limits for a call that this node owns, or whose owner no answer has named.
   mutating func continueClaim(_ claim: ClaimQuestion, _ question: Question, _ step: inout Step) {
     var question = question
     question.hasStart = true
@@ -29,7 +29,7 @@ extension ClusterMachine {
   mutating func answer(_ claim: ClaimQuestion, _ question: Question, _ step: inout Step) {
     var question = question
     if !question.hasStart, question.verdicts[.start] != false {
-      // Nobody said in time whose it is: the call is made, and entered when the shared store hears again.
+      // No answer named the owner in time: the call is made, and is entered when the shared store answers again.
       enter(claim.call, [claim.device.user], .outgoing, &question)
       if claim.mostOfTrunk != nil { count(claim.call, claim.trunk, &question) }
     }

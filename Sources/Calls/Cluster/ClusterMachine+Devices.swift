@@ -4,7 +4,7 @@ import Bytes
 import CallFlow
 import Devices
 
-// Devices with a socket here, what the registry says of them, and what is remembered of users.
+// Devices with a socket here, the registry's changes, and the memory of users.
 
 extension ClusterMachine {
   mutating func deviceCame(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
@@ -41,7 +41,8 @@ extension ClusterMachine {
     devices[key] = nil
     devicesOfUser[key.user]?.remove(key.device)
     if devicesOfUser[key.user]?.isEmpty ?? false { devicesOfUser[key.user] = nil }
-    // Sent away, it is at another node in a moment, and calls wait for it meanwhile: its hint stays until it comes there, or our lease ends.
+    // A device that is sent away by draining connects to another node soon, and calls wait for it meanwhile: its hint stays until
+    // it connects there, or until our lease ends.
     guard !lease.isDraining else { return }
     write(.left(key, session), paced: true, &step)
   }
@@ -66,7 +67,7 @@ extension ClusterMachine {
     registration?.revokedAt != nil || revocations[key] != nil
   }
 
-  /// Of a user whom this node knows it is not asked: an operator's word comes to every node.
+  /// Asks the shared store only about users that this node does not remember: an operator's revocation reaches every node.
   mutating func sessionState(_ request: HTTPRequestID, _ key: DeviceKey, _ step: inout Step) {
     var question = newQuestion(.sessionState(request, key))
     if memory[key.user] == nil, isConnected {
@@ -77,7 +78,7 @@ extension ClusterMachine {
 
   // MARK: what the shared store says of a device that has come
 
-  /// - Parameter isAnswered: its hello was completed before this was heard.
+  /// - Parameter isAnswered: its hello was completed before this reply arrived.
   mutating func entered(
     _ key: DeviceKey, _ session: SessionID, before: Whereabouts?, calls locations: [CallLocation], device: Device?, since: Int64,
     isOlder: Bool, isAnswered: Bool, _ step: inout Step
@@ -86,7 +87,7 @@ extension ClusterMachine {
     guard let own = devices[key], own.whereabouts.session == session else { return }
     if isOlder {
       guard let before, isDead(before.incarnation, step.now) else { return step.actions.append(.replaced(key, session)) }
-      // the newer one went with its node
+      // the node of the newer session has died
       devices[key]?.since = nil
       return markUnwritten(.device(key), &step)
     }
@@ -94,11 +95,11 @@ extension ClusterMachine {
     devices[key]?.since = since
     if let revokedAt = device?.revokedAt {
       if isAnswered { step.actions += [.revoked(key), .revokedBefore(key, revokedAt)] }
-      // it is refused here, and takes the place of no session that a call holds open elsewhere
+      // the device is refused here, and must not replace a session that a call holds open elsewhere
       return
     }
-    // Both were put back after a flush, and the shared store never knew this one: nobody knows which is newer, so none is ended; the socket that is
-    // dead is found by its pings.
+    // Both sessions were written again after a flush, and the shared store never had ours: no node knows which is newer, so
+    // neither is ended. Pings find the dead socket.
     let isAmbiguous = own.since == nil && flushedAt.map { own.came < $0 } ?? false
     if let before, !isAmbiguous, before.device == key, before.session != session, before.incarnation != incarnation,
       !isDead(before.incarnation, step.now)
@@ -108,7 +109,7 @@ extension ClusterMachine {
     notifyNodes(with: locations, that: own.whereabouts, &step)
   }
 
-  /// The nodes with calls of a user whose device is here may wake it.
+  /// Notifies the nodes that have calls of this device's user: they may wake the device.
   mutating func notifyNodes(with locations: [CallLocation], that own: Whereabouts, _ step: inout Step) {
     var notified: Set<String> = [incarnation.node]
     for location in locations.prefix(Limits.callsPerUser) {
@@ -121,7 +122,7 @@ extension ClusterMachine {
     }
   }
 
-  /// Cannot wait; counts like a write.
+  /// Never delayed; counts as a write.
   private mutating func send(_ node: String, _ message: ClusterMessage, _ step: inout Step) {
     writes.spend(at: step.now)
     send(.publish(message, to: node), .none, &step)
@@ -189,7 +190,7 @@ extension ClusterMachine {
     memory.change(key.user) { $0.devices.removeAll { $0.key == key } }
   }
 
-  /// What is remembered of a user's registry: those that are known as revoked have no registration.
+  /// The remembered devices of a user; revoked devices have no bindings.
   func remembered(_ user: String) -> [Device]? {
     memory[user]?.devices.map { device in
       var device = device

@@ -1,47 +1,48 @@
 import Bytes
 import CallFlow
 
-/// What login tokens grant. The shared store owns it: a node writes what a token grants that it has verified, the shared store decides which numbers
-/// the user gets (`SharedStoreRequest.putGrants`), and every node reads the rows that have changed, by their sequence numbers, and applies them.
+/// Grants of login tokens. The shared store owns them: a node verifies a token and writes its grant, the shared store decides
+/// which numbers the user gets (`SharedStoreRequest.putGrants`), and every node reads the changed rows by their sequence numbers
+/// and applies them.
 ///
 /// | event | does |
 /// |---|---|
-/// | a token grants something here, a user is erased | puts it, `Limits.grantsPerPut` in one request; then reads, and notifies all nodes, no more often than `newsOfGrants` |
+/// | a token grants something here, or a user is erased | puts the grant, `Limits.grantsPerPut` in one request; then reads, and notifies all nodes, no more often than `newsOfGrants` |
 /// | a message of another node, and every `Limits.grantsLook` | reads the rows that have changed |
-/// | the shared store is connected; it has other grants than it had; claims are configured | puts what it put within `Limits.recent`, and reads all |
+/// | the shared store is connected; its grants are others than before; claims are configured | puts the grants that it put within `Limits.recent`, and reads all |
 /// | no answer | again 1 to 2 s later |
 ///
-/// One request is under way at a time, and none while rows wait to be applied: no older row is applied after a newer one.
+/// Only one request is pending at a time, and none while rows wait to be applied: no older row is applied after a newer one.
 struct GrantSync: Sendable {
   /// Tokens may grant something here.
   var isOn = false
-  /// Of the last row that was read, and the shared store's name for the order.
+  /// The position of the last row that was read, and the epoch of these positions in the shared store.
   var position: Int64 = 0
   var epoch = ""
   var mustCompare = false
   var mustLook = false
-  /// Everything was read once.
+  /// A full read has been applied.
   var hasCompared = false
-  /// The reading that is under way. Nil: none.
+  /// The pending read; nil: none.
   var reading: Reading?
-  /// What was read and is not applied yet, the latest token first; those behind `nextRow`.
+  /// Rows that were read and not applied yet, the latest token first, from index `nextRow`.
   var rows: [SharedGrant] = []
   var nextRow = 0
-  /// Goes with the first of `rows`; and whether these are all that there are.
+  /// `known` is passed with the first of `rows`; `isAll`: the rows are a full read.
   var known: [String: Int64]?
   var isAll = false
-  /// What the shared store does not have yet, by user, in the order in which it came.
+  /// Grants that the shared store does not have yet, by user, and the users in the order of arrival.
   var unwritten: [String: SharedGrant] = [:]
   var order = KeyQueue<String>(most: Limits.grants)
   var isPutting = false
-  /// A reading that is due goes before the next put: both are made, however much there is of one.
+  /// A due read precedes the next put, so that neither starves, however many there are of the other.
   var isReadingNext = false
-  /// What was put last, oldest first: a failover may have lost it.
+  /// The last puts, oldest first: a failover may have lost them.
   var recent: [(grant: SharedGrant, at: Instant)] = []
   var recentHead = 0
   var lookAt = Instant.zero
   var retryAt = Instant.zero
-  /// When other nodes were told last.
+  /// When other nodes were notified last.
   var announcedAt: Instant?
   var mustAnnounce = false
 
@@ -51,7 +52,7 @@ struct GrantSync: Sendable {
   struct Reading: Sendable {
     var isComparison: Bool
     var since: Int64
-    /// By user: what was read again has changed meanwhile.
+    /// By user: a row that is read twice has changed meanwhile, and the later one counts.
     var rows: [String: SharedGrant] = [:]
   }
 }
@@ -63,13 +64,13 @@ extension ClusterMachine {
     goOnWithGrants(&step)
   }
 
-  /// Of two of a user the later token is written, or an erasure that is as late.
+  /// Of two grants of a user, the later token is written; an erasure wins over a token that is as late.
   private mutating func addUnwritten(_ grant: SharedGrant) {
     if let other = grants.unwritten[grant.user] {
       let isLater = (grant.issuedAt, grant.grant == nil ? 1 : 0) >= (other.issuedAt, other.grant == nil ? 1 : 0)
       let (kept, dropped) = isLater ? (grant, other) : (other, grant)
       grants.unwritten[grant.user] = kept
-      // numbers that the dropped one took from others here were not taken there
+      // the dropped grant claimed numbers of other users here that the shared store does not move
       if !Set(dropped.canonicalNumbers).isSubset(of: kept.canonicalNumbers) { grants.mustCompare = true }
     } else if grants.order.append(grant.user) {
       grants.unwritten[grant.user] = grant
@@ -78,7 +79,7 @@ extension ClusterMachine {
     }
   }
 
-  /// Claims have come into the configuration or have changed: what was passed over before is read again.
+  /// Claims were configured or have changed: rows that were skipped before are read again.
   mutating func sharesGrants(_ isOn: Bool, _ step: inout Step) {
     (grants.isOn, grants.mustCompare) = (isOn, isOn)
     if !isOn {
@@ -88,7 +89,7 @@ extension ClusterMachine {
     goOnWithGrants(&step)
   }
 
-  /// The shared store has come, or has lost what it held. All nodes hear of that at the same time.
+  /// The shared store was connected, or has lost its data. All nodes notice that at the same time, so the read is spread.
   mutating func compareGrants(_ step: inout Step) {
     guard grants.isOn else { return }
     grants.mustCompare = true
@@ -104,7 +105,7 @@ extension ClusterMachine {
     goOnWithGrants(&step)
   }
 
-  /// The next step of whatever waits.
+  /// Starts the next pending step of the synchronisation.
   mutating func goOnWithGrants(_ step: inout Step) {
     guard grants.isOn, isConnected, !isNameInUse else { return }
     popRows(&step)
@@ -133,7 +134,7 @@ extension ClusterMachine {
     timers.schedule(.grants, at: max(next, now + .milliseconds(1)))
   }
 
-  /// All nodes together say so 200 times a second at most.
+  /// Bounds the notifications of all nodes together to 200 a second.
   private var newsOfGrants: Duration { max(Limits.newsOfGrants, .milliseconds(5 * Int64(knownNodes))) }
 
   // MARK: reading
@@ -162,7 +163,7 @@ extension ClusterMachine {
     defer { goOnWithGrants(&step) }
     guard case .success(.grants(let page)) = result else { return readingFailed(reading, &step) }
     statistics.valuesDropped += UInt64(max(0, page.dropped))
-    // without an epoch all of it is new
+    // without an epoch every row is new
     let isOther = page.epoch != grants.epoch && !(grants.epoch.isEmpty && grants.position == 0)
     if !reading.isComparison, isOther || page.last < grants.position {
       grants.mustCompare = true
@@ -180,7 +181,7 @@ extension ClusterMachine {
     }
   }
 
-  /// In steps: 100,000 at once would hold up calls.
+  /// Passes rows on in steps: 100,000 at once would delay calls.
   private mutating func popRows(_ step: inout Step) {
     guard !grants.rows.isEmpty || grants.known != nil else { return }
     let end = min(grants.rows.count, grants.nextRow + Limits.grantsPerStep)
@@ -224,7 +225,7 @@ extension ClusterMachine {
     statistics.grantsPut += UInt64(max(0, count))
     for grant in batch { noteRecent(grant, step.now) }
     if count > 0 { (grants.mustLook, grants.mustAnnounce) = (true, true) }
-    // what the shared store has instead; it may have been read before the token came here
+    // the rows that the shared store has instead; they may have been read before the token arrived here
     if !others.isEmpty { step.actions.append(.grants(SharedGrants(others))) }
     if others.count >= Limits.grantsPerRead { grants.mustCompare = true }
   }

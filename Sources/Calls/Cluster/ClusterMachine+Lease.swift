@@ -1,10 +1,10 @@
 import Bytes
 import CallFlow
 
-// Our lease, and whose leases live.
+// Our lease, and the leases of the other nodes.
 
 extension ClusterMachine {
-  /// Whether a hint of this incarnation counts.
+  /// Whether a hint of this incarnation counts: only of `ours` and `living`.
   enum Liveness { case ours, living(NodeLease), dead, unknown }
 
   func liveness(_ other: Incarnation, _ now: Instant) -> Liveness {
@@ -14,7 +14,7 @@ extension ClusterMachine {
     return departed[other] != nil || suspects[other] != nil || other.node == incarnation.node ? .dead : .unknown
   }
 
-  /// Its devices are on their way to other nodes.
+  /// The node died within `Limits.comingBack`: its devices are reconnecting to other nodes.
   func hasDiedLately(_ other: Incarnation, _ now: Instant) -> Bool {
     guard let since = suspects[other]?.missingSince ?? departed[other] ?? nil else { return false }
     return now - since <= Limits.comingBack
@@ -22,7 +22,7 @@ extension ClusterMachine {
 
   func isViewFresh(_ now: Instant) -> Bool { lastGranted.map { $0 + settings.lease > now } ?? false }
 
-  /// The state as it follows from connection and lease, and what a change of it brings.
+  /// Computes the state from connection and lease, and performs the effects of a change.
   mutating func updateState(_ step: inout Step) {
     let isLeased = leasedUntil.map { $0 > step.now } ?? false
     let next: SharedStoreState = !isConnected ? .away : isLeased ? .up : .isolated
@@ -39,7 +39,7 @@ extension ClusterMachine {
       ownReading = nil
       timers.cancel(.ownEntries)
       send(troubles: [:], &step)
-      // Others may depose a reaper without a lease at once.
+      // Other nodes may depose a reaper without a lease at once.
       stopLeading(.reaper, &step)
       for task in tasks.keys where tasks[task]?.until == nil { timers.cancel(.task(task)) }
     }
@@ -57,12 +57,13 @@ extension ClusterMachine {
     renewalSent = step.now
     send(.renew(lease, for: settings.lease), .renewal, &step)
     let isWaiting = conflict != nil || leasedUntil == nil
-    // The reaper looks twice as often: a death is seen a second earlier.
+    // The reaper renews twice as often, so that it notices a death a second earlier.
     let pause = tasks[.reaper]?.until != nil ? settings.renewal / 2 : settings.renewal
     timers.schedule(.renewal, at: step.now + (isWaiting ? min(pause, .milliseconds(500)) : pause))
   }
 
-  /// What others should know now and not in 2 s, and incarnations that we do not know; not more than five a second.
+  /// Renews early, for changes that other nodes should see within less than 2 s and for unknown incarnations; at most five times
+  /// a second.
   mutating func renewSoon(_ step: inout Step) {
     guard isConnected else { return }
     let due = max(step.now, (renewalSent ?? step.now - .seconds(1)) + .milliseconds(200))
@@ -73,7 +74,7 @@ extension ClusterMachine {
     let understood = leases.prefix(Limits.nodes).filter { lease.understands($0) }
     if let other = leases.prefix(Limits.nodes).first(where: { !lease.understands($0) }) {
       if lastGranted == nil { return refuseToShare(with: other, &step) }
-      // it does not start, or did so while neither saw the other
+      // the other node does not start, or started while neither saw the other
       statistics.valuesDropped += UInt64(min(leases.count, Limits.nodes) - understood.count)
     }
     let leases = understood
@@ -99,19 +100,19 @@ extension ClusterMachine {
     leasesRead(&step)
   }
 
-  /// We have a lease, for the first time or again.
+  /// Called when this node gets a lease, for the first time or again.
   private mutating func regained(_ step: inout Step) {
     if let before = settings.predecessor, lastGranted == nil || departed[before] == nil {
       declareDead(NodeLease(before, url: "", sip: "", version: ""), &step)
     }
     timers.schedule(.renewal, at: step.now + settings.renewal)
-    // For these no entry spoke: whoever read their places meanwhile has taken them off.
+    // Other nodes may have removed the locations of these calls, which had no entry; write them again.
     for (id, call) in calls.sorted(by: { "\($0.key)" < "\($1.key)" }) where call.entry == nil {
       for user in call.users { markUnwritten(.location(user, id), &step) }
     }
   }
 
-  /// Which leases live now: who has come, who is gone, and how many at once.
+  /// Applies the leases that are valid now: which nodes have appeared, which have vanished, and how many at once.
   private mutating func see(_ leases: [NodeLease], askedAt sent: Instant, _ step: inout Step) {
     var next: [Incarnation: NodeLease] = [:]
     for lease in leases { next[lease.incarnation] = lease }
@@ -132,7 +133,7 @@ extension ClusterMachine {
     }
     for lease in lost { suspect(lease, &step) }
     holdIfMany(gone.count, before: before, &step)
-    // A new life of a name is proof that the one before is over.
+    // A new incarnation of a name proves that the one before is dead.
     let replaced = suspects.keys.filter { other in peerOfName[other.node].map { $0 != other } ?? false }
     for other in replaced.sorted() { proveDead(other, &step) }
     liftHold(&step)
@@ -155,7 +156,7 @@ extension ClusterMachine {
     restores.setRate(min(Limits.restoresPerSecond, rate))
   }
 
-  /// Nodes that count for shares: those with a lease, and those that were cut off with everybody else.
+  /// Nodes that count for shares: those with a lease, and those that are held.
   var knownNodes: Int { peers.count + 1 + suspects.values.count { $0.isHeld } }
 
   private mutating func holdIfMany(_ count: Int, before: Int, _ step: inout Step) {
@@ -174,7 +175,7 @@ extension ClusterMachine {
 
   private mutating func nameIsInUse(by other: NodeLease, _ step: inout Step) {
     guard !isNameInUse else { return }
-    // An older life whose lease a failover has brought back: nobody renews it.
+    // A failover has restored the lease of an older incarnation, which no process renews.
     let isGhost = lastGranted != nil && other.incarnation.started < incarnation.started
     if other.incarnation == settings.predecessor || isGhost { return reap(other, &step) }
     leasedUntil = nil
@@ -193,7 +194,7 @@ extension ClusterMachine {
     }
   }
 
-  /// True: the answer was about who has our name.
+  /// True: the answer concerned the node that has our name.
   mutating func probedOfName(_ other: Incarnation, _ result: ProbeResult, _ step: inout Step) -> Bool {
     guard let lease = conflict?.lease, lease.incarnation == other else { return false }
     conflict?.isProbing = false
@@ -218,7 +219,7 @@ extension ClusterMachine {
     step.actions.append(.nameInUse(by: other, atStart: true))
   }
 
-  /// Of two versions that do not share a format the one that starts gives way. The lease that it has got by asking goes back.
+  /// If two versions do not share a format, the node that starts yields. It ends the lease that its renewal has set.
   private mutating func refuseToShare(with other: NodeLease, _ step: inout Step) {
     guard !isNameInUse else { return }
     send(.endLease(incarnation), .none, &step)
@@ -242,7 +243,7 @@ extension ClusterMachine {
     renewSoon(&step)
   }
 
-  /// Of two nodes that speak of one trunk the one that sees trouble is heard: the other has led before, or is to lead.
+  /// If two nodes report a trunk, the one that reports a trouble wins: the other led it before, or is about to.
   private mutating func readTroubles(_ step: inout Step) {
     var received: [String: String] = [:]
     for lease in peers.values.filter({ !$0.troubles.isEmpty }).sorted(by: { $0.incarnation < $1.incarnation }) {

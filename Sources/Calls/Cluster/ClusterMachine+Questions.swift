@@ -3,13 +3,13 @@ import Bytes
 import CallFlow
 import Devices
 
-// What a call or a hello waits for: several requests at once, one answer, a time limit.
+// Questions of a call or a hello to the shared store: several requests at once, one answer, a time limit.
 
 extension ClusterMachine {
   mutating func locate(_ wanted: LocateQuestion, _ step: inout Step) {
     var question = newQuestion(.locate(wanted))
     enter(wanted.call, wanted.users, .incoming, &question)
-    // One that is likely to be sent on is not counted here first: it would stand in its own way at the other node.
+    // A call that is likely to be redirected is not counted here first: this count could exceed the limit at the other node.
     let isLikelyElsewhere =
       wanted.mayRedirect && state == .up
       && !wanted.users.contains { wanted.connectedHere.contains($0) || devicesOfUser[$0] != nil }
@@ -20,7 +20,7 @@ extension ClusterMachine {
 
   mutating func admit(_ call: CallID, _ trunk: String, _ most: Int, _ step: inout Step) {
     var question = newQuestion(.admit(call, trunk: trunk, most: most))
-    // a call that came over a trunk and leaves over it has two places
+    // a call that arrived over a trunk and leaves over it counts twice
     if calls[call] == nil { calls[call] = OwnCall(direction: .outgoing) }
     count(call, trunk, &question)
     ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &step)
@@ -35,14 +35,14 @@ extension ClusterMachine {
 
   // MARK: asking
 
-  /// The call is one of these users' from now on.
+  /// Adds the call to these users, and notes in the question which of them are new.
   mutating func enter(_ call: CallID, _ users: [String], _ direction: CallDirection, _ question: inout Question) {
     var own = calls[call] ?? OwnCall(direction: direction)
     question.addedUsers += enter(call, users, &own)
     calls[call] = own
   }
 
-  /// The call counts for the trunk from now on, unless it does already.
+  /// Counts the call for the trunk, unless it is counted already.
   mutating func count(_ call: CallID, _ trunk: String, _ most: Int, _ question: inout Question, _ step: inout Step) {
     if calls[call] == nil { calls[call] = OwnCall(direction: .outgoing) }
     guard calls[call]?.trunks.contains(trunk) == false else { return }
@@ -76,7 +76,7 @@ extension ClusterMachine {
     return true
   }
 
-  /// Each has its time from when it is posed first.
+  /// Waits for the parts of the question, or answers it. The time limit starts when it is posed first.
   mutating func pose(_ question: Question, _ step: inout Step) {
     guard !question.waiting.isEmpty else {
       timers.cancel(.question(question.number))
@@ -86,7 +86,6 @@ extension ClusterMachine {
     timers.schedule(.question(question.number), notLaterThan: step.now + settings.wait)
   }
 
-  /// A number for each.
   mutating func newQuestion(_ subject: Question.Subject) -> Question {
     lastQuestion += 1
     return Question(subject, number: lastQuestion)
@@ -97,7 +96,7 @@ extension ClusterMachine {
   mutating func partReplied(
     _ id: UInt64, _ call: CallID?, _ part: Part, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step
   ) {
-    // out of the table while it is worked on: it is changed in place
+    // removed from the table, so that it is changed without a copy
     var question = questions.removeValue(forKey: id)
     let isAnswered = question == nil
     if case .success(let reply) = result {
@@ -134,14 +133,14 @@ extension ClusterMachine {
     if let question { partDone(question, part, &step) }
   }
 
-  /// The leases were read, or could not be.
+  /// The leases were read, or the reading failed.
   mutating func leasesRead(_ step: inout Step) {
     let waiters = leaseWaiters
     leaseWaiters = []
     for id in waiters { if let question = questions.removeValue(forKey: id) { partDone(question, .leases, &step) } }
   }
 
-  /// - Parameter question: taken out of `questions`; goes back if it waits for more.
+  /// - Parameter question: removed from `questions`; stored again if it waits for more parts.
   private mutating func partDone(_ question: Question, _ part: Part, _ step: inout Step) {
     var question = question
     let id = question.number
@@ -161,7 +160,7 @@ extension ClusterMachine {
       return continueClaim(claim, question, &step)
     }
     answer(question, &step)
-    // one that goes on keeps its time
+    // a question that continues keeps its deadline
     if questions[id] == nil { timers.cancel(.question(id)) }
   }
 
@@ -171,12 +170,12 @@ extension ClusterMachine {
     }
   }
 
-  /// An incarnation that no renewal has shown began a moment ago, or is long dead: the leases are read once more, within the same wait.
+  /// An incarnation that no renewal has shown is new or long dead: the leases are read again, within the same wait.
   private func hasUnknown(_ question: Question, _ now: Instant) -> Bool {
     isViewFresh(now) && question.located.values.contains { !strangers(in: $0, now).isEmpty }
   }
 
-  /// Incarnations whose liveness nobody knows: none, as a rule.
+  /// Incarnations of unknown liveness: usually none.
   private func strangers(in located: LocatedUser, _ now: Instant) -> [Incarnation] {
     func isStranger(_ other: Incarnation) -> Bool { if case .unknown = liveness(other, now) { true } else { false } }
     var out: [Incarnation] = []
@@ -222,7 +221,7 @@ extension ClusterMachine {
   private mutating func answer(_ wanted: LocateQuestion, _ question: Question, _ step: inout Step) {
     var question = question
     let isCounted = wanted.mostOfTrunk == nil || calls[wanted.call]?.trunks.contains(wanted.trunk) != false
-    // Not heard in time: by our share.
+    // No answer in time: count by our share.
     if !isCounted, !question.waiting.isEmpty { count(wanted.call, wanted.trunk, &question) }
     let users = Array(wanted.users.prefix(Limits.usersPerCall))
     let isHeard = users.allSatisfy { question.located[$0] != nil }
@@ -242,7 +241,7 @@ extension ClusterMachine {
       return step.actions.append(.located(wanted.call, .redirect(to: node.sip)))
     }
     if let most = wanted.mostOfTrunk, !isCounted, question.waiting.isEmpty {
-      // It stays, and counts from now on.
+      // The call stays here, and counts from now on.
       question.remote = remote
       count(wanted.call, wanted.trunk, most, &question, &step)
       return pose(question, &step)
@@ -282,17 +281,17 @@ extension ClusterMachine {
     return nil
   }
 
-  /// By the shared store's word; without it by our share.
+  /// The shared store decides; without its answer this node's share does.
   private func admits(_ trunk: String, _ most: Int, _ question: Question) -> Bool {
     guard question.addedTrunk == trunk else { return true }
     if let verdict = question.verdicts[.trunk(trunk)] { return verdict }
-    // As many as an even share of the nodes that were known, or as we had when the shared store went: all nodes together admit less than twice
-    // the limit.
+    // The limit is an even share of the known nodes, or our count when the shared store was lost: all nodes together admit less
+    // than twice the limit.
     let even = (most + knownNodes - 1) / knownNodes
     return callsOfTrunk[trunk, default: 0] <= max(even, isConnected ? 0 : callsAtLoss[trunk] ?? 0)
   }
 
-  /// The user's other calls that count: those that were entered before this one, at incarnations that live.
+  /// The user's other calls that count: those that were entered before this one, at living incarnations.
   private mutating func othersBefore(
     _ call: CallID, of user: String, _ question: Question, _ step: inout Step
   ) -> [CallDirection] {
@@ -304,8 +303,8 @@ extension ClusterMachine {
       .map(\.direction)
   }
 
-  /// False for a call that its node does not have, as far as is known. What nobody else will take off is taken off here: our own, and
-  /// what an incarnation left that no node looks after any more.
+  /// False for a call that its node does not have, as far as is known. Removes the locations that no other node will remove: our
+  /// own, and those of an incarnation that no reaper handles any longer.
   private mutating func counts(_ location: CallLocation, of user: String, _ step: inout Step) -> Bool {
     switch liveness(location.incarnation, step.now) {
     case .ours where calls[location.call] != nil, .living: return true
@@ -317,15 +316,15 @@ extension ClusterMachine {
     return false
   }
 
-  /// Dead, and no reaper will look at it any more: what it left is taken off by whoever reads it.
+  /// Dead, and no reaper will handle it: the node that reads a hint of it removes the hint.
   private func isOver(_ other: Incarnation) -> Bool {
     departed[other] != nil || other.node == incarnation.node && suspects[other] == nil
   }
 
   // MARK: steering
 
-  /// Where devices of these users are that are not here, by hints that count. One whose node has just died comes back somewhere within
-  /// seconds: a call waits for it as for one that is woken, and pushes to it at once.
+  /// The remote devices of these users, by hints that count. A device whose node has just died reconnects within seconds: it
+  /// counts as in the background, so the call pushes to it at once and waits for it.
   private mutating func remoteDevices(_ users: [String], _ question: Question, _ step: inout Step) -> [Whereabouts] {
     var found: [Whereabouts] = []
     for user in users {
@@ -351,7 +350,8 @@ extension ClusterMachine {
     return found.sorted { ($0.device.user, $0.device.device) < ($1.device.user, $1.device.device) }
   }
 
-  /// Rule (2): where the users' live calls are, or else all their devices that are connected; a node that takes no calls is none.
+  /// Rule (2): the node of the users' live calls, or else the node with most of their connected devices. A node that refuses
+  /// calls is not eligible.
   private func steering(
     _ wanted: LocateQuestion, _ users: [String], _ remote: [Whereabouts], _ question: Question, _ now: Instant
   ) -> NodeLease? {

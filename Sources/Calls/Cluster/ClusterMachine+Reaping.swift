@@ -2,7 +2,7 @@ import AppProtocol
 import Bytes
 import CallFlow
 
-// The calls of dead nodes are closed, in steps, and each by a claim: a reaper may die too.
+// The calls of dead nodes are closed in steps, each after a claim: a reaper may die too.
 
 extension ClusterMachine {
   mutating func enqueue(_ item: ReapItem, _ step: inout Step) -> Bool {
@@ -48,7 +48,7 @@ extension ClusterMachine {
 
   mutating func reapingClaimed(_ item: ReapItem, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard case .success(.granted(let isGranted, let holder)) = result else {
-      // The claim may be ours: the next reading asks again. If its node comes back before, its entry is there and the call goes on.
+      // The claim may be ours: the next scan asks again. If the node returns before, its entry exists and the call continues.
       return done(item, isSkipped: false, &step)
     }
     let isOurs = isGranted || holder == incarnation
@@ -63,7 +63,7 @@ extension ClusterMachine {
     reapNext(item.incarnation, &step)
   }
 
-  /// Once in this process, whatever the shared store says.
+  /// Closes a call once in this process, whatever the shared store answers.
   private mutating func close(_ item: ReapItem, kind: ClusterStatistics.ReapedKind, _ step: inout Step) {
     let call = item.entry.line.call
     guard closed[call] == nil, calls[call] == nil else { return removeEntry(item, &step) }
@@ -97,7 +97,8 @@ extension ClusterMachine {
     timers.schedule(.inherited, at: step.now)
   }
 
-  /// Claims while the shared store is there; what has no answer in time is closed without: it is ours, and nobody else could read it.
+  /// Claims each inherited call while the shared store answers. Without an answer in time the call is closed all the same: it is
+  /// ours, and no other node could read it.
   mutating func inheritStep(_ step: inout Step) {
     var removed = 0
     var waiting: [CallID] = []

@@ -3,11 +3,11 @@ import Bytes
 import CallFlow
 import Devices
 
-// Writes that are made at once, and those that are made later: because the shared store was away, said no, or has lost them. What is written is
-// always what holds when it goes out, so a write that comes twice does no harm.
+// Writes that are made at once, and writes that are deferred because the shared store was away, refused them or has lost them. A
+// write always sends the state at the time of sending, so a repeated write does no harm.
 
 extension ClusterMachine {
-  /// Now if it can be, later if not.
+  /// Sends the write now if possible; defers it otherwise.
   mutating func write(_ key: WriteKey, paced: Bool = false, _ step: inout Step) {
     if paced, !writes.consume(at: step.now) { return markUnwritten(key, &step) }
     if !perform(key, &step) { markUnwritten(key, &step) }
@@ -21,12 +21,12 @@ extension ClusterMachine {
     }
   }
 
-  /// Sends what holds now. False: it could not be sent.
+  /// Sends the current state. False: it could not be sent.
   private mutating func perform(_ key: WriteKey, _ step: inout Step) -> Bool {
     let isSent: Bool
     switch key {
     case .entry(let call):
-      // what is missing when our entries are read must have been taken by others; `release` takes it off
+      // an entry that is missing when our entries are read must have been removed by another node; `release` removes it
       if unconfirmedEnds[call] != nil { return true }
       if let entry = calls[call]?.entry { return send(.put(entry, at: incarnation), .write(key), &step) }
       isSent = send(.remove(call, at: incarnation), .write(key), &step)
@@ -45,7 +45,7 @@ extension ClusterMachine {
       isSent = send(.reaped(call, of: other, by: incarnation), .write(key), &step)
     case .device(let device):
       guard let own = devices[device] else { return true }
-      // Part of no question: its hello was completed long ago.
+      // This belongs to no question: the hello was completed long ago.
       return send(.enter(own.whereabouts, since: own.since), .part(0, nil, .enter(device, own.whereabouts.session)), &step)
     case .left(let device, let session):
       guard devices[device]?.whereabouts.session != session else { return true }
@@ -69,7 +69,7 @@ extension ClusterMachine {
     case (.entry(let call), _): calls[call]?.isStored(since: sent)
     case (.location, .located(let located)): remember(located, &step)
     case (.registration(let device), _):
-      // Kept for a minute more: a failover may lose it.
+      // Kept for `Limits.recent` more: a failover may lose it.
       if let registration = registrations[device], !registration.isStored {
         let kept = Registration(change: registration.change, isStored: true)
         registrations.set(device, kept, until: step.now + Limits.recent, at: step.now)
@@ -94,25 +94,25 @@ extension ClusterMachine {
 
   // MARK: after the shared store has come back
 
-  /// We have a lease: what has to be put back goes out, after a new connection from a random time on.
+  /// Called with a lease: starts the deferred writes, after a new connection at a random time.
   mutating func startRestoring(_ step: inout Step) {
     guard mustReview || !writesOfCalls.isEmpty || !writesOfDevices.isEmpty else { return }
     timers.schedule(.restore, notLaterThan: max(restoreFrom ?? step.now, step.now))
   }
 
   mutating func restore(_ step: inout Step) {
-    guard state == .up else { return }  // `regained` goes on
+    guard state == .up else { return }  // `regained` continues
     if mustReview {
       mustReview = false
       restoreFrom = nil
       markAll(&step)
       wasFlushed = false
     }
-    // A step takes what the bucket has; calls first.
+    // A step sends as much as the token bucket allows; calls first.
     let most = Int(Double(Limits.restoresPerSecond) * Limits.restoreStep.inSeconds)
     for _ in 0..<most {
       guard !writesOfCalls.isEmpty || !writesOfDevices.isEmpty else { return }
-      // Calls do not wait for devices that come meanwhile; these wait for calls.
+      // Calls do not wait for devices that connect meanwhile; devices wait for calls.
       guard restores.has(at: step.now), !writesOfCalls.isEmpty || writes.has(at: step.now) else { break }
       guard let key = writesOfCalls.popFirst() ?? writesOfDevices.popFirst() else { return }
       restores.spend(at: step.now)
@@ -123,7 +123,7 @@ extension ClusterMachine {
     timers.schedule(.restore, notLaterThan: step.now + Limits.restoreStep)
   }
 
-  /// Everything that the shared store may not have.
+  /// Marks everything that the shared store may lack.
   private mutating func markAll(_ step: inout Step) {
     for (id, call) in calls.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       guard wasFlushed || call.putSent == nil else { continue }
@@ -149,7 +149,8 @@ extension ClusterMachine {
     }
   }
 
-  /// A user of ours, after a time in which messages were missed: who was turned away, which calls began elsewhere, who has moved.
+  /// Compares a user's devices here with the shared store after messages were missed: revoked devices, calls that began
+  /// elsewhere, devices that have moved.
   mutating func reviewed(_ user: String, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard case .success(.located(let located)) = result else { return markUnwritten(.review(user), &step) }
     remember(located, &step)

@@ -3,7 +3,7 @@ import Bytes
 import CallFlow
 import Devices
 
-// What the shared store says: connections, replies, messages.
+// Events of the shared store: connections, replies, messages.
 
 extension ClusterMachine {
   mutating func sharedStore(_ event: SharedStoreEvent, _ step: inout Step) {
@@ -19,7 +19,7 @@ extension ClusterMachine {
   private mutating func connected(_ flushed: Bool, _ step: inout Step) {
     isConnected = true
     calmUntil = step.now + settings.calm
-    // What the shared store has lost meanwhile it has lost, whatever comes after it.
+    // Data that the shared store lost meanwhile stays lost, whatever event follows.
     if flushed { forgetSharedStoreContents(&step) }
     mustReview = true
     restoreFrom = step.now + jitter(settings.restoreSpread)
@@ -29,7 +29,7 @@ extension ClusterMachine {
     renew(&step)
   }
 
-  /// FLUSHALL, or a failover to a replica that had nothing, unseen by the driver.
+  /// FLUSHALL, or a failover to an empty replica, that the driver did not notice.
   private mutating func flushed(_ step: inout Step) {
     calmUntil = step.now + settings.calm
     forgetSharedStoreContents(&step)
@@ -47,7 +47,7 @@ extension ClusterMachine {
     timers.cancel(.ownEntries)
     for call in calls.keys { calls[call]?.putSent = nil }
     for device in devices.keys { devices[device]?.isEntered = false }
-    // nothing tells any more what others have closed
+    // the entries no longer show what other nodes have closed
     mustReadOwn = false
     if confirmation == .reading { confirmation = .open }
     releaseRecords(&step)
@@ -74,7 +74,7 @@ extension ClusterMachine {
       if case .success(.nodes(let leases, let hadLease, let clock, let dropped)) = result {
         receive(clock: clock, &step)
         statistics.valuesDropped += UInt64(max(0, dropped))
-        // it cannot have ended by itself: the shared store has lost what it held, behind a connection that stands
+        // the lease cannot have expired: the shared store has lost its data, while the connection stayed open
         if !hadLease, !isStopping, leasedUntil.map({ $0 > step.now }) ?? false { flushed(&step) }
         renewed(leases, sent: request.sent, &step)
       } else {
@@ -116,14 +116,14 @@ extension ClusterMachine {
     }
   }
 
-  /// An incarnation that the last renewal did not show: either it is new, or it is gone.
+  /// The last renewal did not show this incarnation: it is new, or it has died.
   mutating func meet(_ other: Incarnation, _ step: inout Step) {
     guard unknown[other] == nil, unknown.count < Limits.departed else { return }
     unknown[other] = step.now
     renewSoon(&step)
   }
 
-  /// Messages of nodes that were not known when they came.
+  /// Delivers the messages of nodes that were not known when the messages arrived.
   mutating func deliverEarly(_ step: inout Step) {
     let waiting = early
     early = []
@@ -152,7 +152,7 @@ extension ClusterMachine {
       remember(revoked: key, &step)
       step.actions.append(.revoked(key))
     case .dead(let other):
-      // may come before our own reading of the leases
+      // this may arrive before our own reading of the leases
       if other != incarnation { reportedDead.set(other, (), until: step.now + Limits.suspects, at: step.now) }
     case .grants: grantsAnnounced(&step)
     case .directories, .history: step.actions.append(.news(message))

@@ -1,7 +1,7 @@
 import Bytes
 import CallFlow
 
-// Nodes without a lease: what is known of them, and when their calls are touched: on evidence only.
+// Nodes without a lease: what is known of them, and when their calls are closed, which needs evidence.
 
 extension ClusterMachine {
   // MARK: evidence
@@ -17,7 +17,7 @@ extension ClusterMachine {
     timers.schedule(.suspect(other), at: max(step.now, calmUntil))
   }
 
-  /// Another life of its name, or an operator's word: more than silence.
+  /// Another incarnation of its name or an operator's command proves the death; silence does not.
   mutating func proveDead(_ other: Incarnation, _ step: inout Step) {
     guard let suspect = suspects[other], suspect.verdict != .dead || suspect.isHeld else { return }
     suspects[other]?.verdict = .dead
@@ -25,7 +25,7 @@ extension ClusterMachine {
     timers.schedule(.suspect(other), at: max(step.now, calmUntil))
   }
 
-  /// A life of our own name that is over: whoever leads may never have seen its lease, so we look after what it left.
+  /// An incarnation of our own name is over. The leader may never have seen its lease, so this node reaps its calls.
   mutating func declareDead(_ lease: NodeLease, _ step: inout Step) {
     suspect(lease, &step)
     suspects[lease.incarnation]?.byOperator = true
@@ -64,13 +64,13 @@ extension ClusterMachine {
     }
   }
 
-  /// We lead now: whoever did before may have been in the middle.
+  /// This node leads now. The previous leader may have stopped half-way, so all suspects are checked.
   mutating func lookAtSuspects(_ step: inout Step) {
     for other in suspects.keys.sorted() { timers.schedule(.suspect(other), at: max(step.now, calmUntil)) }
   }
 
-  /// Most of those that went together are back: it was the shared store, and those that are not are missing by themselves. Who is held for too long is
-  /// forgotten: its calls are not touched, and it has no share of limits any more.
+  /// If most of the nodes that vanished together are back, the shared store was at fault, and the rest are missing by themselves.
+  /// A node that is held for too long is forgotten: its calls are not closed, and it no longer has a share of limits.
   mutating func liftHold(_ step: inout Step) {
     for (other, suspect) in suspects where suspect.isHeld && step.now - suspect.missingSince >= Limits.suspects {
       drop(other)
@@ -94,7 +94,7 @@ extension ClusterMachine {
 
   mutating func suspectDue(_ other: Incarnation, _ step: inout Step) {
     guard let suspect = suspects[other], !suspect.isHeld else { return }
-    // Whoever comes to lead looks at all of them; those that do not remember one for a while.
+    // A node that becomes the leader checks all suspects; the others remember a suspect for `Limits.suspects`.
     guard mayReap(suspect, step.now) else {
       let end = suspect.missingSince + Limits.suspects
       if state == .up, step.now < calmUntil {
@@ -137,7 +137,7 @@ extension ClusterMachine {
     if let due = next.filter({ $0 > step.now }).min() { timers.schedule(.suspect(other), at: due) }
   }
 
-  /// Begins to read its entries, as far as they are to be closed, unless that is under way or done.
+  /// Begins to read the suspect's entries that are to be closed, unless that is pending or done.
   private mutating func read(_ other: Incarnation, _ due: Suspect.Due, _ step: inout Step) {
     guard let suspect = suspects[other] else { return }
     if let scan = suspect.scan, scan.due.rawValue >= due.rawValue { return }
@@ -158,7 +158,7 @@ extension ClusterMachine {
     }
   }
 
-  /// What is queued of it stays, and is dropped in its turn.
+  /// Stops the scan. Its queued items are dropped when the queue reaches them.
   mutating func stopReading(_ other: Incarnation) { suspects[other]?.scan = nil }
 
   mutating func entriesRead(_ other: Incarnation, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
@@ -181,7 +181,7 @@ extension ClusterMachine {
     reapNext(other, &step)
   }
 
-  /// The next page once few of the last wait; the end once none does.
+  /// Reads the next page when few items of the last one wait; ends the scan when none waits.
   mutating func reapNext(_ other: Incarnation, _ step: inout Step) {
     guard let scan = suspects[other]?.scan else { return }
     if !scan.isRead, scan.waiting < Limits.reapStep { return readPage(other, &step) }
@@ -189,7 +189,8 @@ extension ClusterMachine {
     suspects[other]?.scan = nil
     suspects[other]?.done = scan.due
     if scan.found > 0 {
-      // Again, until nothing is found: at once what failed, and what others have claimed when their time is over.
+      // Scans again until no entry is found: soon for failed claims, and after `Limits.reapClaim` for calls that others have
+      // claimed.
       let pause = scan.skipped > 0 ? Limits.reapClaim : .seconds(1)
       suspects[other]?.scanAgain = step.now + pause
       timers.schedule(.suspect(other), notLaterThan: step.now + pause)
@@ -198,11 +199,11 @@ extension ClusterMachine {
     }
   }
 
-  /// Nothing is left of it: its shares of trunks go back.
+  /// No entry of the node is left: its shares of trunks are removed.
   private mutating func finish(_ other: Incarnation, _ step: inout Step) {
     let trunks = suspects[other]?.trunks ?? []
     let since = suspects[other]?.missingSince
-    // one that only the journal knew has no address, and nobody has seen it
+    // an incarnation that only the journal knows has no address, and no node has seen it
     if let lease = suspects[other]?.lease, !lease.sip.isEmpty {
       reaped.set(other, lease, until: step.now + Limits.suspects, at: step.now)
       send(.broadcast(.dead(other)), .none, &step)

@@ -1,7 +1,8 @@
 import Bytes
 
-// What one node at a time does for all. Whoever leads counts its time from the sending, so it is over before the shared store's is; a reaper needs its
-// lease besides, and that a trunk's leader goes on while the shared store is away is on purpose: no registration does more harm than two.
+// Tasks that one node at a time does for all. A leader counts its time from the sending of its request, so its time ends before
+// the shared store's does. A reaper needs a lease besides. A trunk's leader continues on purpose while the shared store is away:
+// no registration does more harm than two.
 
 extension ClusterMachine {
   /// In an order that is the same in each run.
@@ -25,7 +26,7 @@ extension ClusterMachine {
 
   mutating func taskDue(_ task: SingleTask, _ step: inout Step) {
     guard let leader = tasks[task] else { return }
-    guard state == .up, !lease.isDraining, !isStopping else { return }  // `updateState` goes on
+    guard state == .up, !lease.isDraining, !isStopping else { return }  // `updateState` continues
     if let until = leader.until, until <= step.now { stopLeading(task, &step) }
     depose(leader.holder, task, &step)
     if !leader.isAsking, send(.lead(task, incarnation), .lead(task), &step) { tasks[task]?.isAsking = true }
@@ -39,7 +40,7 @@ extension ClusterMachine {
     tasks[task]?.isAsking = false
     guard case .success(.granted(let isGranted, let holder)) = result else { return }
     tasks[task]?.holder = holder
-    // One that has stopped or drains meanwhile has resigned after it asked.
+    // A node that stops or drains meanwhile has resigned after this request.
     if isGranted, !lease.isDraining, !isStopping {
       let until = sent + settings.leadership
       guard until > step.now else { return }
@@ -55,12 +56,12 @@ extension ClusterMachine {
     }
   }
 
-  /// Its next turn, or the end of its time.
+  /// Schedules the task's next request, or the end of its leadership if that is earlier.
   private mutating func plan(_ task: SingleTask, _ due: Instant) {
     timers.schedule(.task(task), at: tasks[task]?.until.map { min($0, due) } ?? due)
   }
 
-  /// A leader whose lease ended before our eyes leads no more, though its time is not over.
+  /// Ends the leadership of a node whose lease this node saw end, though its leadership time is not over.
   private mutating func depose(_ holder: Incarnation?, _ task: SingleTask, _ step: inout Step) {
     guard let holder, let suspect = suspects[holder], !suspect.isHeld else { return }
     send(.resign(task, holder), .none, &step)

@@ -1,18 +1,18 @@
 import Bytes
 import CallFlow
 
-// What others did to our calls while this node had no lease: they may have taken it for dead. Such a call has a record of theirs, and is to get
-// none of ours: whoever writes it waits until our own entries are read again.
+// Calls that other nodes may have closed while this node had no lease and seemed dead. The closing node has written the record of
+// such a call, and this node must write none: its records wait until its own entries are read again.
 
 extension ClusterMachine {
-  /// This call is over, and its record waits for `Action.recordsDue` or `reaped`.
+  /// This call has ended, and its record waits for `Action.recordsDue` or `reaped`.
   public func isEndUnconfirmed(_ call: CallID) -> Bool { unconfirmedEnds[call] != nil }
 
   /// Calls whose records wait.
   public var unconfirmedEndCount: Int { unconfirmedEnds.count }
 
-  /// An ended call that others may have closed, or may still: the shared store had its entry when it was heard last. What never was there nobody can
-  /// close. False: its record need not wait.
+  /// Holds back the record of an ended call that other nodes may have closed, or may still close: the shared store had its entry
+  /// at its last answer. No node can close a call that never had an entry. False: its record need not wait.
   mutating func hold(_ call: CallID, _ own: OwnCall, _ tombstone: RemoteTombstone?, _ step: inout Step) -> Bool {
     guard confirmation != .none, let putSent = own.putSent, !isStopping, unconfirmedEnds.count < Limits.unconfirmedEnds else {
       return false
@@ -24,7 +24,7 @@ extension ClusterMachine {
     return true
   }
 
-  /// Those that have waited too long: nobody has said anything of them.
+  /// Releases the records that have waited for `Limits.confirmation`: no node has reported their calls as closed.
   mutating func confirmationDue(_ step: inout Step) {
     let due = unconfirmedEndsByTime.prefix { $0.until <= step.now }
     unconfirmedEndsByTime.removeFirst(due.count)
@@ -32,7 +32,7 @@ extension ClusterMachine {
     if let next = unconfirmedEndsByTime.first { timers.schedule(.unconfirmedEnds, at: next.until) }
   }
 
-  /// Whatever is in doubt is ours: it was found in the shared store, or nothing will tell any more.
+  /// Releases all records: their entries were found in the shared store, or nothing can show any longer what other nodes closed.
   mutating func releaseRecords(_ step: inout Step) {
     let all = unconfirmedEndsByTime
     unconfirmedEndsByTime = []
@@ -58,9 +58,9 @@ extension ClusterMachine {
 
   // MARK: our own entries
 
-  /// A renewal was granted. `hadNone`: our lease had ended meanwhile; else nobody can have taken us for dead.
+  /// A renewal was granted. `hadNone`: our lease had ended meanwhile; otherwise no node can have taken this one for dead.
   mutating func leaseIsBack(hadNone: Bool, _ step: inout Step) {
-    // granted, and over by now: the answer waited while this process stood still
+    // the lease has expired by now: the reply waited while this process was suspended
     guard leasedUntil.map({ $0 > step.now }) ?? false else { return }
     let hasEntries = !unconfirmedEnds.isEmpty || calls.values.contains { $0.putSent != nil }
     if hadNone, hasEntries { mustReadOwn = true }
@@ -69,9 +69,9 @@ extension ClusterMachine {
     readOwnEntries(isSecond: false, &step)
   }
 
-  /// After a time without lease: an entry that we wrote and that is gone was taken by a reaper, who has claimed the call; or a failover has lost
-  /// it. Read until nothing is missing, twice at least, since a reaper that had claimed a call when our lease came back removes its entry a
-  /// moment later.
+  /// Reads our entries after a time without lease. If an entry that we wrote is missing, a reaper has claimed the call and
+  /// removed it, or a failover has lost it. They are read until none is missing, at least twice: a reaper that had claimed a call
+  /// when our lease returned removes its entry a moment later.
   mutating func readOwnEntries(isSecond: Bool, _ step: inout Step) {
     guard ownReading == nil, state == .up || leasedUntil.map({ $0 > step.now }) ?? false else { return }
     guard send(.entries(of: incarnation, cursor: 0), .ownEntries, &step) else { return readOwnAgain(&step) }
@@ -89,7 +89,7 @@ extension ClusterMachine {
     statistics.valuesDropped += UInt64(max(0, dropped))
     ownReading?.found.formUnion(entries.map(\.line.call))
     if dropped > 0 {
-      // An entry that cannot be read is there all the same: nothing follows from what is missing.
+      // An entry that cannot be decoded still exists: a missing call proves nothing.
       ownReading = nil
       return endConfirmation(&step)
     }
@@ -111,11 +111,11 @@ extension ClusterMachine {
     if reading.isSecond, missing.isEmpty { endConfirmation(&step) } else { readOwnAgain(&step) }
   }
 
-  /// Who claimed a call of ours whose entry is missing. Without an answer the next reading asks again.
+  /// The claim on a call of ours whose entry is missing. Without an answer the next reading claims again.
   mutating func ownMissingClaimed(_ call: CallID, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard case .success(.granted(let isGranted, let holder)) = result else { return }
     guard isGranted || holder == incarnation else { return reapedByOthers([call], &step) }
-    // Nobody did: the shared store has lost what we wrote, and no call ends of that.
+    // No other node claimed it: the shared store has lost the entry, which ends no call.
     if unconfirmedEnds[call] != nil { return release([call], &step) }
     guard let own = calls[call] else { return }
     calls[call]?.putSent = nil

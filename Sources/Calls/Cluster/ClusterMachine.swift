@@ -3,10 +3,10 @@ public import Bytes
 import CallFlow
 import Devices
 
-/// What this node says of itself to the others, and what it believes of them: leases, incarnations, whereabouts, wakes, limits, single tasks,
-/// and the calls of nodes that died. Sans I/O; on the control thread beside `CallMachine`, which it never touches. Speaks `SharedStoreRequest`,
-/// `SharedStoreReply` and `SharedStoreEvent`. Docs: docs/design/cluster.md; what each part is for:
-/// docs/design/cluster-failures.md, Mechanisms.
+/// This node's part in the cluster: its lease, and its view of the other nodes: leases, incarnations, whereabouts, wakes, limits,
+/// single tasks, and the calls of nodes that died. Sans I/O; on the control thread beside `CallMachine`, which it never accesses.
+/// It exchanges `SharedStoreRequest`, `SharedStoreReply` and `SharedStoreEvent` with the shared store. Docs:
+/// docs/design/cluster.md; the purpose of each part: docs/design/cluster-failures.md, Mechanisms.
 ///
 ///     machine.handle(.locate(question), at: now, into: &output)
 ///     for action in output.actions { … }      // .sharedStore(id, .locate(…)), and after its reply .located(call, .here(…))
@@ -16,27 +16,27 @@ import Devices
 ///
 /// | state | event | next | effect |
 /// |---|---|---|---|
-/// | away | `connected` | isolated | renews at once; puts back after 0–5 s; no reaping for 10 s |
-/// | isolated | a renewal is granted | up | reads its own entries, twice at least: what others closed is `reaped`, what else ended meanwhile `recordsDue` |
-/// | isolated | another incarnation of the name has a lease | isolated | the predecessor's is ended; else `probe`, `taken` |
+/// | away | `connected` | isolated | renews at once; writes its state again after 0–5 s; no reaping for 10 s |
+/// | isolated | a renewal is granted | up | reads its own entries, at least twice: calls that others closed are `reaped`, other calls that ended meanwhile `recordsDue` |
+/// | isolated | another incarnation of the name has a lease | isolated | the predecessor's is ended; else `probe`, `nameInUse` |
 /// | up | 6 s without a granted renewal | isolated | steers and reaps nothing |
-/// | up | another incarnation of the name has a lease | isolated | `reaped`, `taken` |
+/// | up | another incarnation of the name has a lease | isolated | `reaped`, `nameInUse` |
 /// | any | `lost` | away | questions are answered from memory at once |
 ///
-/// Another node (`Suspect.Verdict`; only the leader of `reaper` asks and closes, or who was told to forget the node):
+/// Another node (`Suspect.Verdict`). Only the leader of `reaper` probes it and closes its calls, or the node that got `forget`:
 ///
 /// | state | event | next | effect |
 /// |---|---|---|---|
-/// | living | no lease any more | missing | `probe` |
-/// | living | … and more than half of the leases with it | held | nothing |
-/// | living | … and another incarnation of its name has one | dead | all its calls are closed |
-/// | missing, silent | probe answered | cutOff | asked again every 5 s |
-/// | missing, cutOff | probe silent | silent | after 4 s ringing calls are closed, after `lostAfter` all; asked again every 2 s |
+/// | living | its lease has ended | missing | `probe` |
+/// | living | more than half of the leases have ended with it | held | nothing |
+/// | living | its lease has ended, and another incarnation of its name has one | dead | all its calls are closed |
+/// | missing, silent | probe answered | cutOff | probed again every 5 s |
+/// | missing, cutOff | probe silent | silent | after 4 s ringing calls are closed, after `lostAfter` all; probed again every 2 s |
 /// | missing, cutOff, silent | probe refused | dead | all its calls are closed |
 /// | held | probe answered or not | held | – |
 /// | any but living | `forget`, or another incarnation of its name | dead | all its calls are closed |
-/// | any but living | its lease is there again | living | what has not begun is not closed |
-/// | dead, silent | a reading finds no entry | – | its shares of trunks are given back |
+/// | any but living | it has a lease again | living | calls that are not being closed yet stay |
+/// | dead, silent | a reading finds no entry | – | its shares of trunks are removed |
 public struct ClusterMachine: Sendable {
   public let settings: Settings
   public internal(set) var statistics = ClusterStatistics()
@@ -45,7 +45,7 @@ public struct ClusterMachine: Sendable {
   let random: RandomSource
   var timers = DeadlineQueue<Timer>()
   var requests: [SharedStoreRequestID: PendingRequest] = [:]
-  /// Oldest first, for those that nobody answers.
+  /// Oldest first, to find the requests without a reply.
   var requestOrder: [SharedStoreRequestID] = []
   var requestHead = 0
   var lastRequest: UInt64 = 0
@@ -57,33 +57,33 @@ public struct ClusterMachine: Sendable {
   var leasedUntil: Instant?
   var lastGranted: Instant?
   var renewalSent: Instant?
-  /// What is wanted of the reaper waits so long after a time without shared store or lease.
+  /// After a time without shared store or lease this node neither probes nor reaps before this time.
   var calmUntil = Instant.zero
   var conflict: (lease: NodeLease, since: Instant, isProbing: Bool)?
   var isNameInUse = false
 
   // other nodes
-  /// With a lease, by the last renewal.
+  /// Nodes with a lease in the last renewal.
   var peers: [Incarnation: NodeLease] = [:]
   var peerOfName: [String: Incarnation] = [:]
   var suspects: [Incarnation: Suspect] = [:]
   var departed = BoundedTable<Incarnation, Instant?>(most: Limits.departed)
-  /// Nodes whose reaper says that they are dead: for people, and no evidence.
+  /// Nodes that the reaper reports as dead: shown to people, and not evidence.
   var reportedDead = BoundedTable<Incarnation, Void>(most: Limits.reapedNodes)
-  /// Dead nodes of which nothing is left, for people.
+  /// Dead nodes whose calls are all closed, shown to people.
   var reaped = BoundedTable<Incarnation, NodeLease>(most: Limits.reapedNodes)
-  /// Seen in a hint or a message, and not in the last renewal.
+  /// Incarnations in a hint or a message that were not in the last renewal; and when they were seen first.
   var unknown: [Incarnation: Instant] = [:]
   var early: [(message: ClusterMessage, from: Incarnation)] = []
   var probes = TokenBucket(perSecond: Limits.probesPerSecond)
   var vanishings: [(at: Instant, count: Int)] = []
-  /// How many there were before so many went together that they are held.
+  /// The number of nodes before so many vanished that they are held.
   var nodesBeforeHold = 0
 
-  /// What was told last of other nodes' trunks, and of how many nodes there are.
+  /// The last reported troubles of other nodes' trunks, and the last reported number of nodes.
   var troubles: [String: String] = [:]
   var nodeCount = 1
-  /// As it was told.
+  /// The last reported offset.
   var clockOffset: Int64?
 
   // questions
@@ -93,7 +93,7 @@ public struct ClusterMachine: Sendable {
 
   // calls and devices here
   var calls: [CallID: OwnCall] = [:]
-  /// Those with an entry, in the order of their ids: who looks at all of them does so in steps.
+  /// Calls with an entry, in the order of their ids: a reader of all of them reads in steps.
   var entryOrder = OrderedKeys<EntryKey>()
   var callsOfUser: [String: Set<CallID>] = [:]
   var callsOfTrunk: [String: Int] = [:]
@@ -103,11 +103,11 @@ public struct ClusterMachine: Sendable {
   var devicesOfUser: [String: Set<String>] = [:]
   var lastDevice: UInt64 = 0
 
-  // memory, for when the shared store is away
+  // memory, used while the shared store is away
   var memory = BoundedTable<String, Remembered>(most: Limits.rememberedUsers)
   var revocations = BoundedTable<DeviceKey, Void>(most: Limits.revocations)
 
-  // what has to be put back
+  // deferred writes
   var writesOfCalls = KeyQueue<WriteKey>(most: Limits.unwritten)
   var writesOfDevices = KeyQueue<WriteKey>(most: Limits.unwritten)
   var registrations = BoundedTable<DeviceKey, Registration>(most: Limits.unwritten)
@@ -132,16 +132,17 @@ public struct ClusterMachine: Sendable {
   var closed = BoundedTable<CallID, Void>(most: Limits.reapQueue)
   var inherited: [CallID: Inherited] = [:]
   var inheritedOrder: [CallID] = []
-  /// Reading our own entries: what was found so far, and since when.
+  /// The pending read of our own entries: what was found so far, and since when.
   var ownReading: (found: Set<CallID>, since: Instant, isSecond: Bool)?
-  /// What others did to our calls; and whether our lease has ended since that was known last, so that our entries have to say.
+  /// Whether other nodes may have closed our calls; and whether our lease has ended since that was known last, so that our
+  /// entries must be read.
   var confirmation = ConfirmationState.none
   var mustReadOwn = false
-  /// Calls that ended meanwhile; and until when each waits, oldest first.
+  /// Calls that ended in such a time; and until when each record waits, oldest first.
   var unconfirmedEnds: [CallID: UnconfirmedEnd] = [:]
   var unconfirmedEndsByTime: [(call: CallID, until: Instant)] = []
 
-  /// - Parameter random: for spreading in time only.
+  /// - Parameter random: spreads actions in time, nothing else.
   public init(_ settings: Settings, random: RandomSource, at now: Instant) {
     (self.settings, self.random) = (settings, random)
     lease = NodeLease(
@@ -157,10 +158,10 @@ public struct ClusterMachine: Sendable {
   /// When `handle(.timer)` is due; nil if nothing waits.
   public var nextDeadline: Instant? { timers.next }
 
-  /// Since the last renewal that was granted; nil: never was one.
+  /// Time since the last granted renewal; nil: none was granted.
   public func leaseAge(at now: Instant) -> Duration? { lastGranted.map { now - $0 } }
 
-  /// All that are known, by name; ours first. Not those dead lives whose node is back.
+  /// All known nodes, ours first, the others by name. Leaves out dead incarnations of a node that has returned.
   public var nodes: [SeenNode] {
     let all = unsortedNodes
     return Array(all.prefix(1)) + all.dropFirst().sorted { $0.lease.incarnation < $1.lease.incarnation }
@@ -169,7 +170,7 @@ public struct ClusterMachine: Sendable {
   /// Ours first, the others in any order.
   var unsortedNodes: [SeenNode] {
     let own = SeenNode(lease: lease, liveness: lease.isDraining ? .draining : .living)
-    // whoever has our name is asked, too: its address must be known as a node's
+    // a node with our name is queried, too: its address must be known as a node's
     let leases = peers.values + (conflict.map { [$0.lease] } ?? [])
     let living = leases.map { SeenNode(lease: $0, liveness: $0.isDraining ? .draining : .living) }
     let names = Set(([own] + living).map(\.lease.incarnation.node))
@@ -188,21 +189,21 @@ public struct ClusterMachine: Sendable {
   /// The tasks that this node leads.
   public var leads: Set<SingleTask> { Set(tasks.filter { $0.value.until != nil }.keys) }
 
-  /// What waits to be put back into the shared store.
+  /// The number of writes that are deferred.
   public var unwritten: Int { writesOfCalls.count + writesOfDevices.count + grants.unwritten.count }
 
-  /// What one input causes.
+  /// The time and the actions of one input.
   struct Step {
     let now: Instant
     var actions: [Action]
   }
 
-  /// Takes one input and appends what it causes to `output`. Costs a few dictionary accesses; a reply with a page of entries, or a `timer`
-  /// that restores or reaps, at most some hundred of them.
+  /// Handles one input and appends its actions to `output`. Costs a few dictionary accesses; a reply with a page of entries, or a
+  /// `timer` that restores or reaps, at most some hundred.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     var step = Step(now: now, actions: [])
     swap(&step.actions, &output.actions)
-    // A process that was stopped learns from its clock, before anything else, that its lease is gone.
+    // A process that was suspended learns first, from its clock, that its lease has ended.
     updateState(&step)
     handle(input, &step)
     updateState(&step)
@@ -260,7 +261,7 @@ public struct ClusterMachine: Sendable {
 
   // MARK: requests
 
-  /// False: it was not sent, and there is no reply.
+  /// False: the request was not sent, and no reply follows.
   @discardableResult
   mutating func send(_ request: SharedStoreRequest, _ purpose: Purpose, _ step: inout Step) -> Bool {
     guard isConnected, !isNameInUse, requests.count < Limits.requests else { return false }
@@ -272,7 +273,7 @@ public struct ClusterMachine: Sendable {
     return true
   }
 
-  /// Those that nobody has answered.
+  /// Fails the requests that had no reply within `Limits.replyWait`.
   mutating func sweepRequests(_ step: inout Step) {
     while requestHead < requestOrder.count {
       let id = requestOrder[requestHead]
@@ -288,7 +289,7 @@ public struct ClusterMachine: Sendable {
     }
   }
 
-  /// Up to so much later.
+  /// A random duration below `most`.
   func jitter(_ most: Duration) -> Duration {
     .nanoseconds(Int64(random.next() % UInt64(max(1, most.nanoseconds))))
   }

@@ -1,45 +1,45 @@
 public import Bytes
 public import CallFlow
 
-/// What of the cluster somebody wants to see beside the nodes.
+/// The part of the cluster that a query requests besides the nodes.
 public enum ClusterPart: Hashable, Sendable {
   case nodes
   /// Devices and calls of a user at this node.
   case locations(user: String)
   /// A call of this node.
   case entry(CallID)
-  /// Calls of this node behind one, in the order of their ids; nil: from the first.
+  /// Calls of this node after the given one, in the order of their ids; nil: from the first.
   case entries(after: CallID?)
 }
 
-/// The cluster as this node sees it: a value that its owner copies, for whoever asks.
+/// The cluster as this node sees it: a value that the machine's owner copies for a query.
 public struct ClusterSight: Sendable {
   public var settings: ClusterMachine.Settings
-  /// How this node stands to the shared store.
+  /// The connection of this node to the shared store.
   public var state: SharedStoreState
-  /// Since its lease was renewed last; nil: it never was.
+  /// Time since this node's lease was renewed last; nil: it never was.
   public var leaseAge: Duration?
   public var leads: Set<SingleTask>
   /// This one first, the others in any order.
   public var nodes: [SeenNode]
-  /// Of `ClusterPart.locations`.
+  /// For `ClusterPart.locations`.
   public var locations: LocatedUser?
-  /// Of `ClusterPart.entry` and `.entries`.
+  /// For `ClusterPart.entry` and `.entries`.
   public var entries: [CallEntry] = []
 
-  /// By name, this one first. O(n log n), for who asked.
+  /// By name, this one first. O(n log n), on the caller's thread.
   public var sortedNodes: [SeenNode] {
     Array(nodes.prefix(1)) + nodes.dropFirst().sorted { $0.lease.incarnation < $1.lease.incarnation }
   }
 }
 
 extension ClusterMachine {
-  /// Nodes that are known, or a few more. O(1).
+  /// An upper bound of the number of known nodes. O(1).
   public var mostNodes: Int { 2 + peers.count + suspects.count + reaped.count }
 
   /// - Parameters:
-  ///   - most: entries of `ClusterPart.entries`.
-  ///   - known: the nodes as they were a moment ago, where there are too many to be gathered for one question; nil: they are gathered.
+  ///   - most: the most entries for `ClusterPart.entries`.
+  ///   - known: a recent list of the nodes, where there are too many to collect them for each query; nil: they are collected.
   public func sight(_ part: ClusterPart, most: Int, nodes known: [SeenNode]? = nil, at now: Instant) -> ClusterSight {
     var sight = ClusterSight(
       settings: settings, state: state, leaseAge: leaseAge(at: now), leads: leads, nodes: known ?? unsortedNodes)
@@ -53,7 +53,7 @@ extension ClusterMachine {
   }
 }
 
-/// The place of a call among those that are in the shared store.
+/// The position of a call in the order of this node's entries.
 struct EntryKey: Hashable, Comparable, Sendable {
   let call: CallID
   init(_ call: CallID) { self.call = call }

@@ -1,14 +1,14 @@
-/// A directory that is to have another version in the shared store. Its parts are there already, under names of their own
+/// A commit of a directory's next version in the shared store. Its parts are stored already, under names of their own
 /// (`SharedStoreRequest.stageDirectoryParts`); this one step makes the version the current one.
 public struct DirectoryCommit: Hashable, Sendable {
   public var scope: String
-  /// The version that the shared store has to have; 0: none.
+  /// The current version that the shared store must have; 0: none.
   public var expected: Int64
-  /// Later than any that the shared store ever had, of whatever directory.
+  /// Later than any version that the shared store ever had, of any directory.
   public var version: Int64
-  /// What the version consists of, for its readers.
+  /// The list of the version's parts, for its readers.
   public var head: [UInt8]
-  /// Staged parts that are kept from now on, and parts of the version before that go after `Limits.staged`.
+  /// Staged parts that the commit keeps, and parts of the previous version that expire after `Limits.staged`.
   public var made: [String]
   public var dropped: [String]
   public init(
@@ -19,16 +19,16 @@ public struct DirectoryCommit: Hashable, Sendable {
   }
 }
 
-/// What a `DirectoryCommit` came to. Nothing has changed but with `done`.
+/// The result of a `DirectoryCommit`. Only `done` changes anything.
 public enum CommitOutcome: Int64, Hashable, Sendable {
-  /// The shared store has another version than the one that was expected.
+  /// The shared store has another version than `expected`.
   case conflict = 0
   case done = 1
-  /// Some directory has a version as late already.
+  /// A directory already has a version that is as late or later.
   case late = 2
   /// A part is missing: it was staged too long ago.
   case missing = 3
-  /// No more directories.
+  /// The shared store has no room for another directory.
   case full = 4
 }
 
@@ -36,11 +36,11 @@ public enum CommitOutcome: Int64, Hashable, Sendable {
 public struct DirectoryVersions: Hashable, Sendable {
   /// Ascending by version, each directory once.
   public var versions: [(scope: String, version: Int64)] = []
-  /// More of them follow behind the last one.
+  /// More versions follow after the last one.
   public var hasMore = false
-  /// Another text: the shared store has lost its directories, or is another. Empty: it has none.
+  /// Changes when the shared store has lost its directories, or is another one. Empty: it has no directories.
   public var epoch = ""
-  /// The highest version that it ever had.
+  /// The highest version that the shared store ever had.
   public var last: Int64 = 0
   public init() {}
 

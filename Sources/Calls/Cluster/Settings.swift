@@ -1,5 +1,5 @@
 extension ClusterMachine {
-  /// What a node is, and its clocks. Tests and `make faults` shorten the clocks.
+  /// A node's identity and its time limits. Tests and `make faults` shorten these.
   public struct Settings: Sendable {
     public var incarnation: Incarnation
     /// As in `NodeLease`.
@@ -9,22 +9,22 @@ extension ClusterMachine {
     public var version: String
     /// A hash of the parts of the configuration that nodes must share.
     public var configuration: String
-    /// The life before this one, if the journal of this machine knows it: its lease is ended at once. Nobody else may have it: the journal is
-    /// ours alone.
+    /// The previous incarnation, if this machine's journal knows it: its lease is ended at once. No other node can have it, since
+    /// the journal is this node's alone.
     public var predecessor: Incarnation?
     public var lease = Limits.lease
     public var renewal = Limits.renewal
-    /// Not above `Limits.leadership`, which is the shared store's.
+    /// At most `Limits.leadership`, which the shared store applies.
     public var leadership = Limits.leadership
-    /// An INVITE, a `call.start` or a `hello` waits so long for the shared store.
+    /// An INVITE, a `call.start` or a `hello` waits this long for the shared store.
     public var wait = Limits.wait
-    /// Connected calls of a node that is silent are closed so long after its lease was missed first.
+    /// Connected calls of a silent node are closed this long after its lease was first missed.
     public var lostAfter = Duration.seconds(30)
-    /// Its ringing calls are moved so long after.
+    /// Ringing calls of a silent node are moved this long after its lease was first missed.
     public var movesRinging = Limits.movesRinging
-    /// A reaper that was cut off from the shared store acts on nothing so long after.
+    /// A reaper that was cut off from the shared store closes nothing for this long.
     public var calm = Limits.calm
-    /// What a node remembers is put back at a random time within this, after the shared store has come.
+    /// Remembered state is written again at a random time within this, after the shared store was connected.
     public var restoreSpread = Limits.restoreSpread
 
     public init(_ incarnation: Incarnation, url: String, sip: String, version: String, configuration: String = "") {

@@ -1,11 +1,11 @@
-/// What a cluster machine counts. All are since the start of the process.
+/// Counters of a cluster machine, since the start of the process.
 public struct ClusterStatistics: Hashable, Sendable {
   public enum Outcome: String, Hashable, Sendable, CaseIterable {
     /// Only devices here, or none that is connected.
     case here
     /// Redirected to the node of its devices or calls.
     case steered
-    /// Taken here, with devices elsewhere that are woken.
+    /// Accepted here, with devices elsewhere that are woken.
     case elsewhere
     /// The shared store did not answer in time.
     case unknown
@@ -18,30 +18,30 @@ public struct ClusterStatistics: Hashable, Sendable {
   public var claims: [Outcome: UInt64] = [:]
   /// `hello`s that were completed without the shared store.
   public var blindWelcomes: UInt64 = 0
-  /// Too long, no shared store, an unknown node; or for a device that is not here any more.
+  /// Wakes that were too long, had no shared store or an unknown node, or were for a device that is no longer connected here.
   public var wakesDropped: UInt64 = 0
   public var reaped: [ReapedKind: UInt64] = [:]
-  /// Calls of ours that others closed.
+  /// Calls of this node that other nodes closed.
   public var reapedByOthers: UInt64 = 0
-  /// Whereabouts and call places of dead or unknown incarnations, or of our own that we do not have.
+  /// Locations of devices and calls at dead or unknown incarnations, or at this node, which does not have them.
   public var hintsDropped: UInt64 = 0
-  /// Values that could not be read.
+  /// Values that could not be decoded.
   public var valuesDropped: UInt64 = 0
-  /// Messages that were none, from nodes without a lease, or of a session that is not here.
+  /// Messages that could not be decoded, came from nodes without a lease, or concern a session that is not here.
   public var messagesDropped: UInt64 = 0
   public var trunkRefusals: UInt64 = 0
   public var userRefusals: UInt64 = 0
-  /// Requests by how they failed.
+  /// Failed requests, by kind of failure.
   public var timeouts: UInt64 = 0
   public var failures: UInt64 = 0
-  /// The shared store had lost what it held, while this node was connected.
+  /// Times the shared store lost its data while this node was connected.
   public var flushes: UInt64 = 0
-  /// Of login tokens, from and to the shared store.
+  /// Rows of grants read from and written to the shared store.
   public var grantsRead: UInt64 = 0
   public var grantsPut: UInt64 = 0
-  /// What was not written at once and was put back later.
+  /// Deferred writes that were sent.
   public var restored: UInt64 = 0
-  /// What did not fit into the tables of what has to be put back.
+  /// Writes and suspects dropped because their tables were full.
   public var forgotten: UInt64 = 0
   public init() {}
 }

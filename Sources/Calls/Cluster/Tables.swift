@@ -3,7 +3,7 @@ import Bytes
 import CallFlow
 import Devices
 
-// What the cluster machine keeps of calls, devices, nodes and questions.
+// The cluster machine's tables of calls, devices, nodes and questions.
 
 extension ClusterMachine {
   enum Timer: Hashable {
@@ -11,19 +11,19 @@ extension ClusterMachine {
     case question(UInt64)
     case task(SingleTask)
     case suspect(Incarnation)
-    /// Our entries are read a second time.
+    /// The next reading of our own entries.
     case ownEntries
-    /// A record has waited long enough.
+    /// The end of a record's wait.
     case unconfirmedEnds
     case grants
   }
 
-  /// What one request is for.
+  /// The purpose of a request.
   enum Purpose {
     case renewal
     case part(UInt64, CallID?, Part)
     case write(WriteKey)
-    /// A user of ours is read, to see what was missed.
+    /// Reads a user with a device here, to find what was missed.
     case review(String)
     case lead(SingleTask)
     case entries(Incarnation)
@@ -41,7 +41,7 @@ extension ClusterMachine {
     var sent: Instant
   }
 
-  /// Of what a question waits for.
+  /// A part of the answer that a question waits for.
   enum Part: Hashable {
     case user(String)
     case trunk(String)
@@ -63,19 +63,20 @@ extension ClusterMachine {
     var waiting: Set<Part> = []
     var located: [String: LocatedUser] = [:]
     var verdicts: [Part: Bool] = [:]
-    /// Whose the `call.start` is.
+    /// The owner of the `call.start`.
     var holder: Incarnation?
     var registration: Device?
     var tombstone: RemoteTombstone?
-    /// What the call has by this question, and loses if it is refused.
+    /// The users and the trunk that this question added to the call, which loses them if it is refused.
     var addedUsers: [String] = []
     var addedTrunk: String?
-    /// Shares of that trunk that were sent before: if one was sent since, a refusal makes it wrong.
+    /// The number of shares of that trunk sent before: if one was sent since, it may include this call, and a refusal makes it
+    /// wrong.
     var sharesBefore: UInt64 = 0
     var hasAskedLeases = false
-    /// Of a call that was not sent on, and that its trunk counts only then.
+    /// Remote devices of a call that was not redirected, kept while its trunk is asked to count it.
     var remote: [Whereabouts]?
-    /// Of a `call.start`: whose it is was asked, and then the rest.
+    /// For a `call.start`: the owner is known or could not be asked; the limits are asked next.
     var hasStart = false
     init(_ subject: Subject, number: UInt64) { (self.subject, self.number) = (subject, number) }
   }
@@ -83,12 +84,12 @@ extension ClusterMachine {
   /// A call here.
   struct OwnCall {
     var direction: CallDirection
-    /// Where it is entered.
+    /// The users for whom it is entered.
     var users: [String] = []
     /// Trunks with a limit that count it.
     var trunks: [String] = []
     var entry: CallEntry?
-    /// When the shared store last said that it has the entry; nil: not since it was flushed.
+    /// When the put that the shared store confirmed was sent; nil: none was confirmed since a flush.
     var putSent: Instant?
 
     mutating func isStored(since sent: Instant) { if entry != nil, putSent == nil { putSent = sent } }
@@ -96,26 +97,26 @@ extension ClusterMachine {
 
   enum ConfirmationState {
     case none
-    /// Shared store or lease is gone, since then.
+    /// Shared store or lease is lost.
     case open
-    /// Both are back, and our own entries are read.
+    /// Both are restored, and our own entries are being read.
     case reading
   }
 
   /// A call here that ended while others may have closed it.
   struct UnconfirmedEnd {
     var putSent: Instant
-    /// For devices that come late to other nodes, once it is ours.
+    /// For devices that connect late to other nodes; written once the end is confirmed as ours.
     var tombstone: RemoteTombstone?
   }
 
   /// A device with a socket here.
   struct OwnDevice {
     var whereabouts: Whereabouts
-    /// In the order in which they came.
+    /// The order of their connecting.
     var number: UInt64
     var came: Instant
-    /// The shared store had it since it was flushed last.
+    /// The shared store has had it since the last flush.
     var isEntered = false
     /// When its session was entered first, by the shared store's clock.
     var since: Int64?
@@ -125,7 +126,7 @@ extension ClusterMachine {
     var devices: [Device]
   }
 
-  /// A write that has to be made, by what it is of: what is written is what holds when it goes out.
+  /// A pending write, by its subject: the value sent is the state at the time of sending.
   enum WriteKey: Hashable {
     case entry(CallID)
     case location(String, CallID)
@@ -152,29 +153,29 @@ extension ClusterMachine {
   }
 
   struct TaskState {
-    /// We lead until then.
+    /// The end of our leadership; nil: another node leads, or none.
     var until: Instant?
     var holder: Incarnation?
     var isAsking = false
   }
 
-  /// A node whose lease is gone.
+  /// A node whose lease has ended.
   struct Suspect {
     enum Verdict { case missing, cutOff, silent, dead }
     enum Due: Int { case nothing, ringing, all }
     var lease: NodeLease
-    /// Nothing was heard of it since.
+    /// Silent since then.
     var silentSince: Instant
     var missingSince: Instant
     var verdict = Verdict.missing
     var isHeld = false
     var byOperator = false
     var probedAt: Instant?
-    /// The reading of its entries that is under way; nil: no reading under way.
+    /// The pending scan of its entries; nil: none.
     var scan: Scan?
-    /// Of its calls: its counts of them go back.
+    /// The trunks of its calls: its shares of them are removed at the end.
     var trunks: Set<String> = []
-    /// The part that was closed whole.
+    /// The entries that are closed completely.
     var done = Due.nothing
     var scanAgain: Instant?
     struct Scan {
@@ -183,7 +184,7 @@ extension ClusterMachine {
       var cursor: UInt64 = 0
       var isReading = false
       var isRead = false
-      /// Entries that were found, those that wait, and those that others close.
+      /// Numbers of entries that were found, that wait, and that other nodes close.
       var found = 0
       var waiting = 0
       var skipped = 0
@@ -193,7 +194,7 @@ extension ClusterMachine {
   struct ReapItem: Hashable {
     var entry: CallEntry
     var incarnation: Incarnation
-    /// Of which reading: what is left of an older one is dropped.
+    /// The number of its scan: items of an older scan are dropped.
     var scan: UInt64
   }
 

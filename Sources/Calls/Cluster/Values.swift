@@ -3,18 +3,19 @@ public import AppSessions
 public import Bytes
 public import CallFlow
 
-/// One life of a node: its name, which stays, and when this process began. Whatever a node says of itself in the shared store counts while the
-/// lease of its incarnation lives.
+/// One run of a node: its name, which stays, and the start time of its process. A node's statements in the shared store count
+/// while the lease of its incarnation is valid.
 public struct Incarnation: Hashable, Sendable, Comparable, CustomStringConvertible {
   public var node: String
-  /// Milliseconds since 1970 at the start, by the node's own clock: it tells two lives of one name apart, and orders nothing else.
+  /// Milliseconds since 1970 at the start, by the node's own clock: it distinguishes two runs of one name, and orders nothing
+  /// else.
   public var started: Int64
   public init(node: String, started: Int64) { (self.node, self.started) = (node, started) }
 
   /// `n1.1790000000000`: the form in keys and values.
   public var description: String { "\(node).\(started)" }
 
-  /// Nil: no such text. A name may hold points.
+  /// Nil: the text is not an incarnation. A name may contain points.
   public init?(_ text: String) {
     guard text.utf8.count <= Limits.incarnationBytes, let point = text.lastIndex(of: "."), point != text.startIndex,
       let started = Int64(text[text.index(after: point)...])
@@ -27,28 +28,28 @@ public struct Incarnation: Hashable, Sendable, Comparable, CustomStringConvertib
   }
 }
 
-/// What a node tells of itself while it lives; renewed every 2 s, gone 6 s after the last time.
+/// A living node's published state; renewed every 2 s, expires 6 s after the last renewal.
 public struct NodeLease: Hashable, Sendable {
   public var incarnation: Incarnation
   /// Where a device reaches this very node: `wss://…/v1/connect`.
   public var url: String
   /// Where an edge, or a reaper's OPTIONS, reaches its SIP: `sip:10.0.0.5:5060;transport=tcp`.
   public var sip: String
-  /// Where a program reaches its admin API: `http://10.0.0.5:7060`; nil: it does not say.
+  /// The address of its admin API: `http://10.0.0.5:7060`; nil: not published.
   public var admin: String?
   public var isDraining = false
-  /// It refuses new calls for overload.
+  /// The node refuses new calls for overload.
   public var refuses = false
   public var calls = 0
   public var sessions = 0
-  /// Of the program, for people.
+  /// The program's version, for people.
   public var version: String
-  /// Of the messages and values that it writes, and those that it reads.
+  /// The format of messages and values that the node writes, and the formats that it reads.
   public var format: Int
   public var reads: ClosedRange<Int>
-  /// Of the parts of the configuration that nodes must share; different ones are shown.
+  /// A hash of the parts of the configuration that nodes must share; a difference is shown.
   public var configuration: String
-  /// Trunks that this node looks after for all and that do not do what is asked of them, with why (`TrunkStatus.Trouble`).
+  /// Trunks that this node leads and that do not work, with the reason (`TrunkStatus.Trouble`).
   public var troubles: [String: String] = [:]
   public init(
     _ incarnation: Incarnation, url: String, sip: String, version: String, format: Int = Limits.format,
@@ -58,7 +59,7 @@ public struct NodeLease: Hashable, Sendable {
     (self.format, self.reads, self.configuration) = (format, reads, configuration)
   }
 
-  /// Each reads what the other writes.
+  /// Whether each of the two reads what the other writes.
   public func understands(_ other: NodeLease) -> Bool { reads.contains(other.format) && other.reads.contains(format) }
 }
 
@@ -79,19 +80,19 @@ public struct Whereabouts: Hashable, Sendable {
   }
 }
 
-/// That a user has a live call at a node.
+/// The location of a user's live call.
 public struct CallLocation: Hashable, Sendable {
   public var call: CallID
   public var incarnation: Incarnation
   public var direction: CallDirection
-  /// The order in which the user's calls were entered, given by the shared store: exact limits count those before.
+  /// The order in which the shared store entered the user's calls: exact limits count those before.
   public var rank: Int64
   public init(_ call: CallID, at incarnation: Incarnation, _ direction: CallDirection, rank: Int64 = 0) {
     (self.call, self.incarnation, self.direction, self.rank) = (call, incarnation, direction, rank)
   }
 }
 
-/// What another node needs to close a call whose node has died: its start line with its legs, and whose devices may show it.
+/// What another node needs to close a call of a dead node: its start line with its legs, and the users whose devices may show it.
 public struct CallEntry: Hashable, Sendable {
   public var line: StartLine
   public var users: [String]
@@ -99,9 +100,9 @@ public struct CallEntry: Hashable, Sendable {
   public func hash(into hasher: inout Hasher) { hasher.combine(line.call) }
 }
 
-/// What one node at a time does for all.
+/// A task that one node at a time does for all.
 public enum SingleTask: Hashable, Sendable, CustomStringConvertible {
-  /// Looks after nodes that are silent.
+  /// Probes silent nodes, and closes the calls of dead ones.
   case reaper
   /// REGISTER and OPTIONS of a trunk.
   case trunk(String)
@@ -114,23 +115,23 @@ public enum SingleTask: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What nodes tell each other over the shared store's channels, at most once each: whoever must not miss a thing reads it again after every
-/// lost subscription.
+/// Messages between nodes over the shared store's channels, delivered at most once. A node that must not miss one reads the data
+/// again after every lost subscription.
 public enum ClusterMessage: Hashable, Sendable {
   /// To the node of a device: pass this `call.wake` on to its socket. `content` is the message's `d`, JSON of at most
   /// `Limits.wakeBytes`.
   case wake(DeviceKey, call: CallID, content: [UInt8])
-  /// To a node with calls of the user: this device has come to the sender.
+  /// To a node with calls of the user: this device has connected to the sender.
   case came(Whereabouts)
-  /// To the node where a device was before: its session is another one now, at the sender.
+  /// To the device's previous node: its session was replaced by a newer one at the sender.
   case replaced(DeviceKey, SessionID)
-  /// To all: an operator turned the device away.
+  /// To all: an operator revoked the device.
   case revoked(DeviceKey)
   /// To all: a call of a node that died has been closed; devices of its user may show it.
   case lost(CallID, user: String)
-  /// To all: a node is dead, and what it left is closed.
+  /// To all: a node is dead, and its calls are closed.
   case dead(Incarnation)
-  /// To all: login tokens grant something else.
+  /// To all: grants of login tokens have changed.
   case grants
   /// To all: directories have other versions.
   case directories
