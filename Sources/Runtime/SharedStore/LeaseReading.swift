@@ -1,10 +1,10 @@
 import Cluster
 import RESP
 
-/// The leases of one reading after the other. Most are those of the last time, to the byte: only the others are decoded.
+/// Decodes the leases of each reading. Most have the same bytes as in the last reading: only the others are decoded.
 ///
-/// Of more than `Cluster.Limits.nodes` this node's own stays, and those that the last reading had: who writes leases of nodes that are none
-/// takes nobody's place.
+/// If there are more than `Cluster.Limits.nodes`, this node's own lease and those of the last reading stay: a client that writes
+/// leases of invented nodes displaces none of them.
 struct LeaseReading {
   private struct Known {
     var lease: NodeLease
@@ -12,13 +12,13 @@ struct LeaseReading {
   }
   private let own: Incarnation?
   private let keys: SharedStoreKeys?
-  /// By their bytes; nil: they are no lease, or none of ours.
+  /// By their bytes; nil: not a lease, or not one with our signature.
   private var last: [[UInt8]: Known?] = [:]
   private var known: Set<Incarnation> = []
 
   init(own: Incarnation? = nil, keys: SharedStoreKeys? = nil) { (self.own, self.keys) = (own, keys) }
 
-  /// Of whatever format: what the machine makes of nodes that it cannot share with needs to know that they are there.
+  /// Accepts any format: the machine must know of the nodes with which it cannot share.
   private func decode(_ content: [UInt8]) -> Known? {
     guard let stored = ValueCoding.decode(StoredLease.self, content, formats: .min...(.max)), let lease = stored.value,
       keys?.isGenuine(content, keys?.lease(of: lease.incarnation) ?? "") != false
@@ -26,7 +26,7 @@ struct LeaseReading {
     return Known(lease: lease, until: stored.e)
   }
 
-  /// By incarnation; `dropped`: what is no lease, and what was too much.
+  /// Sorted by incarnation; `dropped`: values that are not leases, and leases above the limit.
   mutating func read(_ values: [RESPValue]) -> (leases: [NodeLease], dropped: Int) {
     var next: [[UInt8]: Known?] = [:]
     var leases: [NodeLease] = []

@@ -1,7 +1,7 @@
 import Bytes
 import Platform
 
-/// What the shared store's thread counts. Any thread reads.
+/// Counters of the shared store's thread; readable on any thread.
 final class SharedStoreMetrics: Sendable {
   enum Failure: String, CaseIterable, Sendable {
     case timeout, away, refused, full

@@ -3,17 +3,18 @@ import Logging
 public import Platform
 import RESP
 
-/// Reads the cluster's stream of records and goes on when there are more. On the thread that calls `run`, which it keeps.
+/// Reads the cluster's stream of records and waits for more. Runs on the thread that calls `run`, which returns at the end only.
 ///
 ///     let follower = try RecordFollower(settings, from: .now)
 ///     try follower.run { entry in print(entry.id, entry.record.count); return true }
 ///
-/// Once reached, a shared store that is lost is tried again for ever, behind the last entry that was taken; Sentinels and Cluster are asked at each try.
+/// Once it was reached, a shared store that is lost is tried again for ever, after the last entry handled; Sentinels and Cluster
+/// are queried at each attempt.
 public final class RecordFollower {
   public enum Start: Hashable, Sendable {
-    /// Of what the stream has: about the last 1,000,000 records.
+    /// The oldest record in the stream, which keeps about the last 1,000,000.
     case beginning
-    /// What is added after the first connection.
+    /// Records added after the first connection.
     case now
     /// An entry's id, `1790000000000-0`.
     case after(String)
@@ -24,9 +25,9 @@ public final class RecordFollower {
     /// A line of JSON.
     public var record: [UInt8]
   }
-  /// Why it ends; says what to do.
+  /// Why the follower ends; the description says what to do.
   public enum Failure: Error, Hashable, CustomStringConvertible {
-    /// At the first try.
+    /// Not reached at the first attempt.
     case unreachable(String)
     case refused(String)
     public var description: String {
@@ -50,7 +51,7 @@ public final class RecordFollower {
   private var wasReached = false
   private var failure: Failure?
   private var tries = 0
-  /// Entries that hold no record of ours, and were left out.
+  /// Entries without a record of ours, which were skipped.
   public private(set) var strangers = 0
 
   public init(_ settings: SharedStoreSettings, from start: Start) throws(SystemError) {
@@ -67,7 +68,8 @@ public final class RecordFollower {
       }
   }
 
-  /// Until `take` is false. Throws if the shared store is not there at the first try, or refuses us.
+  /// Runs until the handler returns false. Throws if the shared store cannot be reached at the first attempt, or refuses the
+  /// login or a command.
   public func run(_ handler: @escaping (Entry) -> Bool) throws(Failure) {
     self.handler = handler
     timer = loop.addTimer("records") { [unowned self] in lookAtTime() }
@@ -110,14 +112,14 @@ public final class RecordFollower {
     }
   }
 
-  /// Any node of a Redis Cluster says with MOVED whose the stream is.
+  /// Any node of a Redis Cluster names the stream's node in a MOVED reply.
   private func attachAny(_ addresses: [SharedStoreSettings.Address], asked: Int, last: String) {
     guard asked < addresses.count else { return lost("no node of the Redis Cluster answers; \(last)") }
     attach(addresses[asked]) { [unowned self] why in attachAny(addresses, asked: asked + 1, last: why) }
   }
 
   private func attach(_ address: SharedStoreSettings.Address, redirections: Int = 0, orElse: ((String) -> Void)? = nil) {
-    // Asked in any case: a node that has the stream not says so at once.
+    // The stream is read in any case: a node that does not have it answers with MOVED at once.
     let commands =
       greeting.login + [
         RESPCommand("CLIENT", "SETNAME", greeting.clientName), RESPCommand("XREVRANGE", key, "+", "-", "COUNT", "1"),
@@ -194,7 +196,7 @@ public final class RecordFollower {
 
   private func read(_ value: RESPValue, _ address: SharedStoreSettings.Address) {
     if case .error(let why) = value {
-      // UNBLOCKED, MOVED, LOADING …: somebody else has the stream now.
+      // UNBLOCKED, MOVED, LOADING …: another node has the stream now.
       return why.hasPrefix("NOPERM") ? refused("\(address): \(problem([value]) ?? why)") : lost("\(address): \(why)")
     }
     for entry in value.elements?.first?.elements?.last?.elements ?? [] {

@@ -4,13 +4,14 @@ public import Logging
 public import Platform
 import Synchronization
 
-/// The shared store of a cluster's nodes, by Redis or Valkey (single, behind Sentinel, or Redis Cluster): a thread with two connections, one
-/// for commands (of a Redis Cluster one for each shard) and one that hears this node's channel and everybody's. Nobody waits for it, and it
-/// knows of no call. Docs: docs/design/cluster-shared-store.md, Connections.
+/// The shared store of a cluster's nodes, by Redis or Valkey (single, behind Sentinel, or Redis Cluster): a thread with two
+/// connections, one for commands (in a Redis Cluster one for each shard) and one that is subscribed to this node's channel and to
+/// the channel of all nodes. No caller waits for it, and it has no knowledge of calls. Docs: docs/design/cluster-shared-store.md,
+/// Connections.
 ///
 ///     let sharedStore = try RedisSharedStore(settings, node: incarnation, readiness: readiness, logger: logger) { event in control.post(event) }
-///     shared store.post(SharedStoreRequestID(1), .locate(user: "alice", entering: nil))   // → .reply(1, …) within 250 ms
-///     shared store.stop()
+///     sharedStore.post(SharedStoreRequestID(1), .locate(user: "alice", entering: nil))   // → .reply(1, …) within 250 ms
+///     sharedStore.stop()
 public final class RedisSharedStore: Sendable {
   enum Message: Sendable {
     case request(SharedStoreRequestID, SharedStoreRequest)
@@ -21,17 +22,17 @@ public final class RedisSharedStore: Sendable {
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
-  /// Starts the thread `shared-store`. Throws if certificates cannot be read (`TLSFailure`) or the system has no thread (`SystemError`); a shared store that
-  /// is away is no error.
+  /// Starts the thread `shared-store`. Throws if certificates cannot be read (`TLSFailure`) or the system refuses a thread
+  /// (`SystemError`); a shared store that is away is not an error.
   /// - Parameters:
   ///   - readiness: gets a component `shared-store`, always ready: a node without the shared store takes calls. Its note says what is wrong.
-  ///   - deliver: called on the thread, in order. Each request that `post` took has exactly one `reply`.
+  ///   - deliver: called on the thread, in order. Each request that `post` accepted has exactly one `reply`.
   public init(
     _ settings: SharedStoreSettings, node: Incarnation, readiness: Readiness? = nil, logger: Logger,
     random: RandomSource = .system,
     deliver: @escaping @Sendable (SharedStoreEvent) -> Void
   ) throws {
-    // read once to tell the operator now
+    // read once, to report a fault to the operator now
     if let tls = settings.tls { _ = try TLSContext(client: TLSClientSettings(identity: tls, host: "")) }
     let mailbox = try Mailbox<Message>(capacity: Limits.mailbox)
     let loop = try EventLoop(name: "shared-store")
@@ -46,18 +47,18 @@ public final class RedisSharedStore: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// Any thread. False when the queue is full: no reply follows. With `gathers` the thread hears of it with the next `wake`.
+  /// Any thread. False when the queue is full: no reply follows. With `gathers` the thread is notified by the next `wake`.
   @discardableResult public func post(_ id: SharedStoreRequestID, _ request: SharedStoreRequest, gathers: Bool = false) -> Bool {
     if mailbox.post(.request(id, request), gathers ? .gathered : .now) { return true }
     statistics.failures[.full].increment()
     return false
   }
 
-  /// Any thread, after `post` with `gathers`: what was posted goes out in one write.
+  /// Any thread, after `post` with `gathers`: sends the posted requests in one write.
   public func wake() { mailbox.wake() }
 
-  /// Any thread but its own. What was posted before is sent, and answers are waited for as long as a command may take; then the connections
-  /// are closed and the thread ends.
+  /// Any thread but its own. Sends the requests posted before, waits for answers at most as long as a command's time limit,
+  /// closes the connections and ends the thread.
   public func stop() {
     let running = thread.withLock { thread in
       defer { thread = nil }

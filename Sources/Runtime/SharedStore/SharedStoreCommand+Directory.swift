@@ -53,7 +53,7 @@ extension SharedStoreCommand {
           bytes(commit.made.count), milliseconds(Cluster.Limits.staged), bytes(Cluster.Limits.directories),
           bytes(UInt64.random(in: 1...(.max))),
         ], .committed)
-      // a second try meets the version of the first
+      // a repetition would find the version that the first attempt has committed
       mayRepeat = false
     default: preconditionFailure("a request that is of no directory")
     }

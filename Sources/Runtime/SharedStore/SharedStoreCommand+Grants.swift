@@ -3,8 +3,9 @@ import CallFlow
 import Cluster
 import RESP
 
-/// What login tokens grant. A user's row is two lines: the numbers that the user has, which the script writes, and what the token says, which the node
-/// has signed. So a script takes a number from a user without a signature, and no user gets one that a token did not name.
+/// Grants of login tokens. A user's row has two lines: the numbers that the user has, which the script writes, and the token's
+/// claims, which the node has signed. So a script can remove a number from a user without a signature, and no user gets a number
+/// that a token did not name.
 extension SharedStoreCommand {
   init(ofGrants request: SharedStoreRequest, _ keys: SharedStoreKeys, _ forged: [String: [UInt8]]) {
     let tag = SharedStoreKeys.grants
@@ -18,7 +19,7 @@ extension SharedStoreCommand {
         bytes(String(UInt64.random(in: 0 ... .max), radix: 36)), bytes(Cluster.Limits.grantsPerRead), bytes(grants.count),
       ]
       for grant in grants {
-        // the script reads them there
+        // the script reads them at the beginning
         let head = bytes("{\"t\":\(grant.issuedAt),\"s\":\(grant.seen),")
         let named = grant.grant == nil ? "-" : grant.canonicalNumbers.joined(separator: " ")
         arguments += [
@@ -37,7 +38,7 @@ extension SharedStoreCommand {
 }
 
 extension SharedStoreKeys {
-  /// The lines of a user's row; nil: it is none, or its token's line is none of ours.
+  /// The lines of a user's row; nil: it is not a row, or its token's line does not have our signature.
   func grantLines(_ row: [UInt8], of user: String) -> (held: ArraySlice<UInt8>, token: [UInt8])? {
     let end = row.firstIndex(of: 10)
     let token = end.map { Array(row[($0 + 1)...]) } ?? row

@@ -5,7 +5,7 @@ import Cluster
 import Devices
 import RESP
 
-/// An `SharedStoreRequest` as a command of Redis, and how its reply is read.
+/// A `SharedStoreRequest` as a command of Redis, and how its reply is read.
 struct SharedStoreCommand: Sendable {
   enum Form: Sendable {
     /// A command by its name.
@@ -13,7 +13,7 @@ struct SharedStoreCommand: Sendable {
     /// A script on keys, with arguments.
     case script(SharedStoreScript, keys: [String], arguments: [[UInt8]])
   }
-  /// How the reply becomes an `SharedStoreReply`.
+  /// How the reply becomes a `SharedStoreReply`.
   enum Reading: Sendable {
     case done
     case isOne
@@ -37,19 +37,20 @@ struct SharedStoreCommand: Sendable {
   }
   enum ClaimHolder: Sendable { case always, ifRefused }
 
-  /// Metrics and logs know it by this.
+  /// The command's name in metrics and logs.
   var name: String
-  /// What is in braces in its keys: the slot. Nil: any node of a Redis Cluster will do.
+  /// The text between braces in its keys, which chooses the slot. Nil: any node of a Redis Cluster can run it.
   var tag: String?
   var form: Form
   var reading: Reading
-  /// Sent again without harm, after another of its slot had to be: whoever changes one key does it in the order of the requests.
+  /// Whether it may be repeated after an earlier command of its slot was: a node's changes of a key keep the order of its
+  /// requests.
   var mayRepeat = true
   /// The renewal of our lease.
   var isOfLease: Bool { name == SharedStoreScript.renew.rawValue }
-  /// No reader would take what it writes.
+  /// Its values are longer than a reader accepts.
   var isTooLong = false
-  /// What signs its values, and what is asked again if a forged one stood in the way.
+  /// The keys that sign its values, and the request that is repeated if a forged value competed with it.
   var keys: SharedStoreKeys?
   var request: SharedStoreRequest?
 
@@ -71,7 +72,7 @@ struct SharedStoreCommand: Sendable {
     }
   }
 
-  /// The bytes of its values: what is longer than a reader takes is not written.
+  /// The bytes of its values: a value that is longer than a reader accepts is not written.
   var valueBytes: Int {
     switch form {
     case .plain(let command): command.byteCount
@@ -85,8 +86,8 @@ func milliseconds(_ duration: Duration) -> [UInt8] { bytes(max(1, duration.milli
 
 extension SharedStoreCommand {
   /// - Parameters:
-  ///   - node: who says it, in messages.
-  ///   - forged: values that stand where these are to be and are none of ours, by field: what is read as they are gives way.
+  ///   - node: the sender, in messages.
+  ///   - forged: stored values without our signature, by field: if one is still unchanged, it is overwritten.
   init(_ request: SharedStoreRequest, _ keys: SharedStoreKeys, from node: Incarnation, over forged: [String: [UInt8]] = [:]) {
     self.init(request, keys, node, forged)
     self.keys = keys
@@ -232,7 +233,7 @@ extension SharedStoreCommand {
       self.init(plain: "remove", tag, RESPCommand("HDEL", keys.key(tag, "calls"), call.description))
     case .entries(let incarnation, let cursor):
       let tag = SharedStoreKeys.incarnation(incarnation)
-      // a scan may give some more than it is asked for
+      // a scan may return somewhat more than COUNT
       let count = Cluster.Limits.entriesPerRead / 2
       let command = RESPCommand("HSCAN", keys.key(tag, "calls"), "\(cursor)", "COUNT", "\(count)")
       self.init(plain: "entries", tag, command, .entries(incarnation))

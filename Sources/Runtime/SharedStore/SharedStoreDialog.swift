@@ -3,10 +3,10 @@ import Logging
 import Platform
 import RESP
 
-/// A connection that is being made, until its first questions are answered: then its owner has it.
+/// A connection that is being made, until its first commands are answered; then its owner has it.
 final class SharedStoreDialog {
   enum Outcome {
-    /// The connection is open and its owner's: it must set `handler`.
+    /// The connection is open and belongs to the owner, who must set `handler`.
     case answered(SharedStoreLink, [RESPValue])
     case failed(String)
   }
@@ -23,7 +23,7 @@ final class SharedStoreDialog {
 
   var isOver: Bool { then == nil }
 
-  /// The name of the host is known.
+  /// Connects, once the host's name is resolved.
   func begin(
     _ target: SocketAddress, _ commands: [RESPCommand], tls: TLSSession?, bounds: RESPReader.Bounds, loop: EventLoop
   ) {
@@ -41,7 +41,7 @@ final class SharedStoreDialog {
 
   func fail(_ why: String) { finish(.failed(why)) }
 
-  /// Nobody is told.
+  /// Closes without an outcome.
   func cancel() {
     then = nil
     link?.close()
@@ -67,7 +67,7 @@ final class SharedStoreDialog {
 }
 
 extension SharedStoreDialog {
-  /// Looks the host up, begins TLS if there is any, and says the commands; what is wrong is its outcome.
+  /// Resolves the host's name, begins TLS if it is configured, and sends the commands; a failure becomes the outcome.
   func connect(_ commands: [RESPCommand], tls: TLSFiles?, bounds: RESPReader.Bounds, loop: EventLoop, logger: Logger) {
     let address = address
     HostLookup.find(address.host, address.port, for: .sharedStore, by: deadline, loop: loop, logger: logger) {

@@ -1,18 +1,18 @@
 import RESP
 
-/// What a new connection says and asks before the first request, and what is made of the answers. Pure.
+/// The commands that a new connection sends before the first request, and the checks of their answers. Pure.
 struct SharedStoreGreeting {
-  /// Why a shared store is not taken; one line that says what to do.
+  /// Why a shared store is not usable; one line that says what to do.
   struct Problem: Error, Hashable {
     var text: String
     init(_ text: String) { self.text = text }
   }
-  /// What is known of a shared store that is taken.
+  /// What the answers of a usable shared store contain.
   struct Found {
     var digests: [SharedStoreScript: String] = [:]
-    /// The same over all connections as long as nobody flushes.
+    /// The same over all connections until the shared store is flushed.
     var marker = ""
-    /// What an operator should change, though it works.
+    /// A setting that an operator should change, though it works.
     var warning: String?
   }
 
@@ -20,7 +20,7 @@ struct SharedStoreGreeting {
   let password: String?
   let clientName: String
 
-  /// Comes first where a password is set; its answer is one value.
+  /// Precedes the other commands where a password is set; its answer is one value.
   var login: [RESPCommand] {
     guard let password else { return [] }
     var command = RESPCommand("AUTH")
@@ -50,7 +50,7 @@ struct SharedStoreGreeting {
   func problem(ofLogin replies: [RESPValue]) -> Problem? {
     guard password != nil, case .error(let why)? = replies.first else { return nil }
     if why.contains("without any password") {
-      return nil  // it asks for none; then the password is not needed, and no reason to stay away
+      return nil  // the server requires no password; then ours is not needed, and is not a reason to stay away
     }
     return Problem("Redis refuses the password (\(why)): check username and password_file of cluster.shared_store")
   }

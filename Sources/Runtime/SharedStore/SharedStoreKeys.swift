@@ -3,10 +3,10 @@ import CallFlow
 import Cluster
 import SIPDialogs
 
-/// Names of keys and channels. What is between `{` and `}` chooses the slot of a Redis Cluster, so names in it are escaped.
+/// Names of keys and channels. The text between `{` and `}` chooses the slot of a Redis Cluster, so names in it are escaped.
 struct SharedStoreKeys: Sendable {
   let prefix: String
-  /// Of what is written and read under these names; nil: nothing is signed.
+  /// Signs the values under these names; nil: values are not signed.
   let seal: SharedStoreSeal?
   init(prefix: String, seal: SharedStoreSeal? = nil) { (self.prefix, self.seal) = (Self.escaped(prefix, also: ":"), seal) }
 
@@ -33,11 +33,11 @@ struct SharedStoreKeys: Sendable {
 
   func channel(to node: String) -> String { "\(prefix):to:\(Self.escaped(node))" }
   var everybody: String { "\(prefix):all" }
-  /// Nobody listens; whether we may write to channels is tried with it.
+  /// No node subscribes to it; the greeting tests with it whether we may write to channels.
   var trial: String { "\(prefix):trial" }
 
-  /// Letters, digits and `-_.@+` stay; every other byte is `%` and two digits. A name of more than 128 bytes so written keeps the first 96 and
-  /// gets a hash of the whole.
+  /// Letters, digits and `-_.@+` stay; every other byte becomes `%` and two digits. An escaped name of more than 128 bytes keeps
+  /// its first 96 and ends in a hash of the whole.
   static func escaped(_ text: String, also: StaticString = "") -> String {
     let others = Set("-_.@+".utf8).union(also.withUTF8Buffer { Array($0) })
     var out: [UInt8] = []
@@ -49,7 +49,7 @@ struct SharedStoreKeys: Sendable {
       }
     }
     guard out.count > 128 else { return String(decoding: out, as: UTF8.self) }
-    // FNV-1a of 64 bits, twice: whoever finds two such names shares only his own users' hints
+    // FNV-1a of 64 bits, twice: a client that finds two such names only makes these users share their hints
     var hash = FNV1a(out)
     let first = hash.value
     hash.add(out.reversed())

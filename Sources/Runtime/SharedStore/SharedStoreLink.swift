@@ -6,11 +6,11 @@ import RESP
 final class SharedStoreLink {
   enum Event {
     case value(RESPValue)
-    /// Why; nothing follows.
+    /// The reason; no event follows.
     case closed(String)
   }
 
-  /// Whose connection it is.
+  /// The owner's handler.
   var handler: ((Event) -> Void)?
   private let connection: ClientConnection
   private let reader: RESPReader
@@ -34,7 +34,7 @@ final class SharedStoreLink {
   func flush() { connection.flush() }
   func readArrived() { connection.readArrived() }
 
-  /// Not told to the handler.
+  /// Closes without an event.
   func close() {
     handler = nil
     connection.close()

@@ -5,10 +5,10 @@ import Cluster
 import Devices
 import RESP
 
-// Replies of Redis → `SharedStoreReply`. What cannot be read is left out and counted.
+// Replies of Redis → `SharedStoreReply`. Values that cannot be read are left out and counted.
 
 extension SharedStoreCommand {
-  /// Nil: no such reply belongs to this request.
+  /// Nil: the value is not a reply to this request.
   func read(_ value: RESPValue, _ leases: inout LeaseReading) -> SharedStoreReply? {
     switch reading {
     case .done: return .done
@@ -64,20 +64,20 @@ extension SharedStoreCommand {
     }
   }
 
-  /// Without its signature; nil: that is none of ours.
+  /// The content without its signature; nil: it does not have our signature.
   private func opened(lines: [UInt8], _ key: (SharedStoreKeys) -> String, _ field: String = "") -> [UInt8]? {
     guard let keys else { return lines }
     return keys.opened(lines: lines, key(keys), field)
   }
 
-  /// Whether a value is one of ours, of the key that it stands in.
+  /// Whether a value has our signature, for the key in which it is stored.
   private func isGenuine(
     _ value: [UInt8], _ key: (SharedStoreKeys) -> String, _ field: String = "", counted: Character? = nil
   ) -> Bool {
     keys.map { $0.isGenuine(value, key($0), field, counted: counted) } ?? true
   }
 
-  /// Who holds a claim; nil: none of ours.
+  /// The owner of a claim; nil: it does not have our signature.
   private func claim(_ value: RESPValue) -> String? {
     guard let keys, case .script(_, let names, _) = form, let name = names.first else { return value.text }
     return value.content.flatMap { keys.opened(lines: $0, name) }.map { String(decoding: $0, as: UTF8.self) }
@@ -201,7 +201,7 @@ extension SharedStoreCommand {
     return out
   }
 
-  /// The fields of a hash, as names and values in turn.
+  /// The fields of a hash, names and values alternating.
   private static func fields<Value>(_ value: RESPValue, _ limit: Int, _ dropped: inout Int, _ read: (String, [UInt8]) -> Value?)
     -> [Value]
   {
@@ -219,7 +219,7 @@ extension SharedStoreCommand {
   }
 }
 
-/// A version or a row's number: whatever is computed with it later does not overflow.
+/// A version or a row's number, bounded so that later arithmetic does not overflow.
 private func version(_ value: RESPValue) -> Int64? {
   value.text.flatMap { Int64($0) }.flatMap { (0...1 << 53).contains($0) ? $0 : nil }
 }

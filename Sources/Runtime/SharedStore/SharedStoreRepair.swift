@@ -4,8 +4,9 @@ import Cluster
 import Devices
 import RESP
 
-/// A value that is none of ours, where one of ours is to be: the shared store, which cannot tell, let it stand as the later word or as another's claim.
-/// The request goes once more, and says which value gives way; if that one has changed meanwhile, the shared store decides as ever.
+/// Handles a stored value without our signature that competed with ours: the shared store, which cannot verify it, kept it as the
+/// later value or as another node's claim. The request is sent again and names the value to be replaced; if that one has changed
+/// meanwhile, the shared store decides as usual.
 extension SharedStoreCommand {
   func repair(_ value: RESPValue, from node: Incarnation) -> SharedStoreCommand? {
     guard let request, let keys, let parts = value.elements else { return nil }

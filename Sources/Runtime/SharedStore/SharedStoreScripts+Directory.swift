@@ -1,5 +1,5 @@
-/// Histories and directories. Rows and parts are the nodes' own: of a history's row the shared store knows its number and its call, of a part
-/// nothing.
+/// Histories and directories. Rows and parts are opaque to the shared store: of a history's row it knows the number and the call,
+/// of a part nothing.
 extension SharedStoreScript {
   var historyBody: String {
     switch self {
@@ -22,7 +22,7 @@ extension SharedStoreScript {
       redis.call('PEXPIRE', KEYS[1], ARGV[4])
       return {string.format('%.0f', id), redis.call('HVALS', KEYS[2])}
       """
-    // KEYS: history. ARGV: below which number or 0, most rows, milliseconds. → rows, 1 if there are more.
+    // KEYS: history. ARGV: upper bound of the numbers or 0, most rows, milliseconds. → rows, 1 if there are more.
     case .history:
       """
       local time = redis.call('TIME')
@@ -52,7 +52,8 @@ extension SharedStoreScript {
 
   var directoryBody: String {
     switch self {
-    // KEYS: sequence, latest. ARGV: since which version, most. → epoch, highest version ever, directories and versions, 1 if there are more.
+    // KEYS: sequence, latest. ARGV: since which version, most. → epoch, highest version ever, directories and versions, 1 if
+    // there are more.
     case .directories:
       """
       local most = tonumber(ARGV[2])
@@ -77,8 +78,9 @@ extension SharedStoreScript {
       for n = 1, #KEYS do redis.call('SET', KEYS[n], ARGV[n + 1], 'PX', ARGV[1]) end
       return 1
       """
-    // KEYS: current, heads, sequence, latest, parts that stay, parts that go. ARGV: directory, version that has to be there, new version, head, how many
-    // stay, milliseconds that those have which go, most directories, an epoch. → outcome, version until now, highest ever.
+    // KEYS: current, heads, sequence, latest, parts to keep, parts to expire. ARGV: directory, expected version, new version,
+    // head, number of kept parts, milliseconds until the others expire, most directories, an epoch. → outcome, version until now,
+    // highest ever.
     default:
       """
       local now = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0') or 0

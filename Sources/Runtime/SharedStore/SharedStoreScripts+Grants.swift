@@ -1,12 +1,12 @@
-/// What login tokens grant: a hash of the users' rows, the order in which they came, when a token named each last, and a hash of numbers and the users
-/// who have them. A row is `numbers\n{"t":iat,"s":seen,…}`, `-\n{…}` if its user was erased. That a user has a number the row says; the hash of numbers
-/// only finds the row.
+/// Grants of login tokens: a hash of the users' rows, their order of change, when a token last named each, and a hash of numbers
+/// and the users who have them. A row is `numbers\n{"t":iat,"s":seen,…}`, or `-\n{…}` if its user was erased. The row decides
+/// whether a user has a number; the hash of numbers only finds the row.
 extension SharedStoreScript {
   var grantsBody: String {
     switch self {
-    // KEYS: rows, order, seen, state, numbers. ARGV: most users, milliseconds that a row is kept, an epoch, most rows in the reply, how many grants,
-    // then for each its user, its numbers or - if the user was erased, and its signed line; then users and rows that are none of ours. → how many
-    // were put, users and rows where one was not put as it is.
+    // KEYS: rows, order, seen, state, numbers. ARGV: most users, milliseconds that a row is kept, an epoch, most rows in the
+    // reply, how many grants, then for each its user, its numbers or - if the user was erased, and its signed line; then users
+    // and rows without our signature. → how many were put, users and rows where one was not put as it is.
     case .putGrants:
       """
       local forged, count = {}, tonumber(ARGV[5])
@@ -120,7 +120,8 @@ extension SharedStoreScript {
       end
       return {put, out}
       """
-    // KEYS: rows, order, state. ARGV: since which position, most. → epoch, position of the last of all, position, users and rows, 1 if there are more.
+    // KEYS: rows, order, state. ARGV: since which position, most. → epoch, the highest position, the last position read, users
+    // and rows, 1 if there are more.
     default:
       """
       local most = tonumber(ARGV[2])

@@ -1,18 +1,18 @@
-/// What has to be one step in the shared store, in Lua. Only what Redis 6.2 to 8 and Valkey 7.2 to 9 share; every key is of one slot. Time is the
-/// shared store's own.
+/// Lua scripts for what must be one step in the shared store. They use only what Redis 6.2 to 8 and Valkey 7.2 to 9 have in
+/// common; all keys of a script are in one slot. Time is the shared store's own.
 enum SharedStoreScript: String, CaseIterable, Sendable {
   case renew, endLease, enter, update, leave, locate, register, claim, reaped, release, admit, consumeQuota, append, record
   case addHistory, history, forgetHistory, directories, directoryHead, stageParts, commit, putGrants, grants
 
   var source: String { Self.head + body }
 
-  /// Before Redis 7 a script that has asked the time may write only if its effects are replicated, and not its text.
+  /// Before Redis 7 a script that has read the time may write only if its effects are replicated instead of its text.
   static let head = "if redis.replicate_commands then redis.replicate_commands() end\n"
 
   private var body: String {
     switch self {
     // KEYS: names, this node's lease. ARGV: node, incarnation, value, milliseconds, prefix of leases, names in one read, a lease
-    // that is none of ours. → 1 if it lived, leases, time, the lease that stands in the way.
+    // without our signature. → 1 if the lease was valid, leases, time, the lease that prevents ours.
     case .renew:
       """
       local own = redis.call('GET', KEYS[2])
@@ -51,8 +51,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       redis.call('SREM', KEYS[1], ARGV[1])
       return 1
       """
-    // KEYS: where, calls, devices. ARGV: device, session, value without its {, most devices, since when or 0, a value that is none of ours. → what was there, calls, device,
-    // since when, 1 if the session that was there is newer and stays.
+    // KEYS: where, calls, devices. ARGV: device, session, value without its {, most devices, since when or 0, a value without our
+    // signature. → the location before, calls, device, since when, 1 if the session before is newer and stays.
     case .enter:
       """
       local before = redis.call('HGET', KEYS[1], ARGV[1])
@@ -127,8 +127,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       end
       return {redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3])}
       """
-    // KEYS: devices. ARGV: most devices, then for each change device, word or nothing, value, a value that is none of ours. → devices that
-    // were not changed, and what they have.
+    // KEYS: devices. ARGV: most devices, then for each change device, time of the last change or nothing, value, a value without
+    // our signature. → devices that were not changed, and their values.
     case .register:
       """
       local function word(value) return tonumber(string.match(value, '^{"w":(%-?%d+)')) end
@@ -165,7 +165,7 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       end
       return kept
       """
-    // KEYS: what is claimed. ARGV: by whom, milliseconds, 1 to renew, a claim that is none of ours.
+    // KEYS: the claim. ARGV: claimant, milliseconds, 1 to renew, a claim without our signature.
     case .claim:
       """
       local held = redis.call('GET', KEYS[1])
@@ -174,14 +174,14 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       if not held or ARGV[3] == '1' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
       return {1, ARGV[1]}
       """
-    // KEYS: calls of an incarnation, claim of this one. ARGV: call, by whom, milliseconds.
+    // KEYS: calls of an incarnation, claim of this call. ARGV: call, claimant, milliseconds.
     case .reaped:
       """
       redis.call('HDEL', KEYS[1], ARGV[1])
       redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
       return 1
       """
-    // KEYS: what was claimed. ARGV: by whom.
+    // KEYS: the claim. ARGV: claimant.
     case .release:
       """
       if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
@@ -217,7 +217,7 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       redis.call('SET', KEYS[2], id, 'PX', ARGV[2])
       return 1
       """
-    // KEYS: stream, mark of the call: which entry it is.
+    // KEYS: stream, mark of the call, which names its entry.
     case .record:
       """
       local id = redis.call('GET', KEYS[2])
@@ -235,8 +235,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
     }
   }
 
-  /// At connect. KEYS: marker. ARGV: a random text. → whether it was there, and the marker: another one says that the shared store was flushed, or
-  /// is another.
+  /// At connect. KEYS: marker. ARGV: a random text. → whether the marker existed, and the marker: a different one shows that the
+  /// shared store was flushed, or is another.
   static let mark =
     head + """
       local old = redis.call('GET', KEYS[1])
@@ -245,7 +245,8 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       return ARGV[1]
       """
 
-  /// At connect: tries every command that the scripts have, on a key of its own. KEYS: trial. ARGV: channel. → those that the user has no right to.
+  /// At connect: tries every command that the scripts use, on a key of its own. KEYS: trial. ARGV: channel. → the commands that
+  /// the user may not run.
   static let rights =
     head + """
       local k, refused = KEYS[1], {}

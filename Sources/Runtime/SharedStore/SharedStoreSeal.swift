@@ -3,16 +3,18 @@ import JSONWebToken
 import Platform
 import Synchronization
 
-/// The signature of what nodes write into the shared store and believe when they read it: HMAC under a key of `cluster.key`, over the name of the key,
-/// the field in it and the value. So whoever may write to the shared store makes no value, and moves none to another place.
+/// Signs the values that nodes write into the shared store, and verifies them when they are read: HMAC under a key derived from
+/// `cluster.key`, over the name of the key, the field in it and the value. So a client that may write to the shared store, but
+/// lacks the key, cannot make a value or move one to another key.
 ///
 /// | value | signed | not signed |
 /// |---|---|---|
-/// | JSON | all between its braces; `"h"`, the tag, comes last | what a script counts and puts in front: `"t"`, `"n"` |
+/// | JSON | all between its braces; `"h"`, the tag, comes last | the numbers that a script prepends: `"t"`, `"n"` |
 /// | text of a claim | all; the tag is its last line | |
-/// | part of a directory | all; the tag is its last line | of which directory, and which part |
+/// | part of a directory | all; the tag is its last line | its directory and its index |
 ///
-/// What it cannot hold: a value that is withheld, and an old one that is put back. Docs: docs/design/cluster-shared-store.md, What is signed.
+/// It does not detect a value that is withheld, or an old one that is restored. Docs: docs/design/cluster-shared-store.md, What
+/// is signed.
 final class SharedStoreSeal: Sendable {
   private let key: PurposeKey
   private let clock: @Sendable () -> Int64
@@ -31,14 +33,14 @@ final class SharedStoreSeal: Sendable {
   private static let tagCharacters = 22
   private static let tail = mark.count + tagCharacters + end.count
 
-  /// An object that is not empty.
+  /// - Parameter value: a JSON object that is not empty.
   func seal(_ value: [UInt8], at position: String) -> [UInt8] {
     guard value.count > 2, value.first == UInt8(ascii: "{"), value.last == UInt8(ascii: "}") else { return value }
     let content = value[1..<value.count - 1]
     return value.dropLast() + Self.mark + Array(Base64URL.encode(tag(content, position)).utf8) + Self.end
   }
 
-  /// - Parameter counted: the name of the number that a script may have put in front.
+  /// - Parameter counted: the name of the number that a script may have prepended.
   func isGenuine(_ value: [UInt8], at position: String, counted: Character? = nil) -> Bool {
     isSealed(value, position, counted) || failed(position)
   }
@@ -56,7 +58,7 @@ final class SharedStoreSeal: Sendable {
     return key.isTag(tag, of: message(content.dropFirst(Self.counted(content, counted)), position))
   }
 
-  /// The bytes of `"t":123,` in front.
+  /// The bytes of a prepended `"t":123,`.
   private static func counted(_ content: ArraySlice<UInt8>, _ name: Character?) -> Int {
     guard let name else { return 0 }
     let head = Array("\"\(name)\":".utf8)
@@ -73,7 +75,7 @@ final class SharedStoreSeal: Sendable {
     lines + [10] + Array(Base64URL.encode(tag(lines[...], position)).utf8)
   }
 
-  /// Without its last line; nil: that is no signature of it.
+  /// The content without its last line; nil: that is not a signature of it.
   func opened(lines: [UInt8], at position: String) -> [UInt8]? {
     let last = lines.suffix(Self.tagCharacters + 1)
     let content = lines.dropLast(Self.tagCharacters + 1)
@@ -88,11 +90,12 @@ final class SharedStoreSeal: Sendable {
 
   // MARK: time
 
-  /// Of a lease or message, in seconds since 1970: `Limits.sealed` from now at least, on a grid, so that what has not changed has the same bytes.
+  /// The end of a lease or message, in seconds since 1970: at least `Limits.sealed` from now, on a grid, so that unchanged values
+  /// have the same bytes.
   var end: Int64 {
     (clock() / 1_000 + Limits.sealed.seconds) / Limits.sealedGrid.seconds * Limits.sealedGrid.seconds + Limits.sealedGrid.seconds
   }
-  /// Nil: it has none, and is none.
+  /// A value without an end is refused, too.
   func isOver(_ end: Int64?, at position: String) -> Bool {
     if let end, end > clock() / 1_000 { return false }
     return !failed(position)
@@ -100,7 +103,7 @@ final class SharedStoreSeal: Sendable {
 
   // MARK: failures
 
-  /// How many were not signed as they should be since the last time, and where the last one stands.
+  /// The number of values with a bad signature since the last call, and the position of the last one.
   func drainFailures() -> (count: Int, position: String)? {
     failures.withLock { failures in
       defer { failures = (0, "") }
@@ -115,7 +118,7 @@ final class SharedStoreSeal: Sendable {
 
   private func tag(_ content: ArraySlice<UInt8>, _ position: String) -> [UInt8] { key.tag(message(content, position)) }
 
-  /// The length of the place comes first: no place and value together read as another two.
+  /// The length of the position comes first, so that no two pairs of position and value have the same bytes.
   private func message(_ content: ArraySlice<UInt8>, _ position: String) -> [UInt8] {
     let name = Array(position.utf8)
     return withUnsafeBytes(of: UInt32(clamping: name.count).bigEndian) { Array($0) } + name + content
@@ -124,7 +127,7 @@ final class SharedStoreSeal: Sendable {
 
 extension Duration { fileprivate var seconds: Int64 { components.seconds } }
 
-/// Where a value stands, and whether it is one of ours. Without a seal nothing is signed, and everything is.
+/// Positions of values, and their signatures. Without a seal nothing is signed, and every value is accepted.
 extension SharedStoreKeys {
   func sealed(_ value: [UInt8], _ key: String, _ field: String = "") -> [UInt8] {
     seal?.seal(value, at: Self.position(key, field)) ?? value
@@ -141,6 +144,6 @@ extension SharedStoreKeys {
   }
   func isOver(_ end: Int64?, _ key: String) -> Bool { seal?.isOver(end, at: Self.position(key, "")) ?? false }
 
-  /// No key holds a line break.
+  /// No key contains a line break.
   private static func position(_ key: String, _ field: String) -> String { "\(key)\n\(field)" }
 }

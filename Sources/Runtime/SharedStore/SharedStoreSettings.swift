@@ -1,7 +1,7 @@
 public import Bytes
 public import Platform
 
-/// Where the shared store is, and how it is spoken to.
+/// The address of the shared store, and how to connect to it.
 public struct SharedStoreSettings: Hashable, Sendable {
   /// A host and a port: `10.0.0.3:6379`, `[::1]:6379`, `redis.example.com:6379`.
   public struct Address: Hashable, Sendable, CustomStringConvertible {
@@ -9,7 +9,7 @@ public struct SharedStoreSettings: Hashable, Sendable {
     public var port: UInt16
     public init(_ host: String, _ port: UInt16) { (self.host, self.port) = (host, port) }
 
-    /// Nil: no such text.
+    /// Nil: the text is not an address.
     public init?(_ text: String) {
       guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0 else {
         return nil
@@ -25,25 +25,27 @@ public struct SharedStoreSettings: Hashable, Sendable {
 
   public enum Servers: Hashable, Sendable {
     case redis(Address)
-    /// Who the primary is, is asked at every connection.
+    /// The Sentinels are queried for the primary at every connection.
     case sentinels([Address], name: String)
-    /// Any nodes of a Redis Cluster; the others are asked for.
+    /// Any nodes of a Redis Cluster; they are queried for the others.
     case cluster([Address])
   }
 
   public var servers: Servers
-  /// Of an ACL user; nil: the password alone.
+  /// The name of an ACL user; nil: the password alone.
   public var username: String?
   public var password: Redacted<String>?
-  /// Nil: no TLS. Else the shared store's certificate must be for the host as it is written in `place`, or as Sentinel or Cluster name it.
+  /// Nil: no TLS. Otherwise the shared store's certificate must be for the host as it is configured, or as Sentinel or Cluster
+  /// name it.
   public var tls: TLSFiles?
-  /// `cluster.key_file`: what nodes write is signed under a key derived from it, and what is not so signed is skipped. Nil: nothing is.
+  /// `cluster.key_file`: nodes sign their values under a key derived from it, and skip values not so signed. Nil: nothing is
+  /// signed.
   public var key: Redacted<[UInt8]>?
-  /// Of every key and channel: letters, digits, `-`, `_`, `.` and `:`.
+  /// The prefix of every key and channel: letters, digits, `-`, `_`, `.` and `:`.
   public var prefix = "tl"
-  /// A command without an answer for so long has timed out.
+  /// A command without an answer for this long has timed out.
   public var commandTime = Duration.milliseconds(250)
-  /// Between two tries to connect, with full jitter: the first is the least, the last the most.
+  /// Pause between attempts to connect, with full jitter: from the first to the last.
   public var retry = Duration.milliseconds(100)...Duration.seconds(5)
   public init(_ servers: Servers) { self.servers = servers }
 }

@@ -1,19 +1,19 @@
 import Bytes
 import Cluster
 
-/// The command connection to one primary, and what waits for its answers: those come in the order of the commands.
+/// The command connection to one primary, and the commands that wait for its answers, which arrive in the order of the commands.
 ///
-/// It is believed only while it answers, each one for itself: of a Redis Cluster the others may answer all the time.
+/// Its liveness is judged by its own answers: in a Redis Cluster the other primaries may answer all the time.
 ///
 /// | event | then |
 /// |---|---|
-/// | no command for `Limits.ping` | PING, which waits like any command |
-/// | an answer in time | good |
-/// | a command's time is over, the third in a row | lost |
+/// | no command for `Limits.ping` | PING, which is queued like any command |
+/// | an answer in time | alive |
+/// | a command times out, the third in a row | lost |
 /// | commands wait, and no answer for `Limits.silence` | lost |
 final class SharedStoreShard {
   struct Waiting {
-    /// Nil: nobody waits any more, the answer is read and forgotten.
+    /// Nil: no request waits any longer; the answer is read and ignored.
     var id: SharedStoreRequestID?
     var command: SharedStoreCommand?
     var sent: Instant
@@ -27,29 +27,29 @@ final class SharedStoreShard {
   var link: SharedStoreLink?
   private var queue: [Waiting] = []
   private var head = 0
-  /// All before it have their answer or were told of their time-out.
+  /// All commands before it were answered or reported as timed out.
   private var looked = 0
   /// When it last answered, or was opened.
   private var receivedAt: Instant
-  /// Commands in a row whose time was over.
+  /// Commands in a row that timed out.
   private var late = 0
 
   init(_ address: SharedStoreSettings.Address, tag: String, at now: Instant) {
     (self.address, self.tag, receivedAt) = (address, tag, now)
   }
 
-  /// It is open: all of its greeting was answered.
+  /// The connection is open, and its greeting was answered.
   func opened(_ link: SharedStoreLink, at now: Instant) { (self.link, receivedAt) = (link, now) }
 
   var count: Int { queue.count - head }
-  /// When it is to be looked at again.
+  /// When the shard must be checked again.
   var deadline: Instant {
     guard head < queue.count else { return receivedAt + Limits.ping }
     return min(looked < queue.count ? queue[looked].deadline : .distantFuture, silentSince + Limits.silence)
   }
-  /// Nothing was asked for a while: it is time to ask whether it is there.
+  /// The connection has been idle for `Limits.ping`.
   func pingIsDue(at now: Instant) -> Bool { count == 0 && receivedAt + Limits.ping <= now }
-  /// Why it is given up at `now`; nil: it is believed. After `expired`.
+  /// Why the connection is given up at `now`; nil: it is alive. Call it after `expired`.
   func loss(at now: Instant) -> String? {
     if late >= Limits.late { return "three commands in a row were not answered in time" }
     guard count > 0, silentSince + Limits.silence <= now else { return nil }
@@ -78,7 +78,7 @@ final class SharedStoreShard {
     return first
   }
 
-  /// Those whose time is over and that somebody waits for, once each.
+  /// The requests that have timed out, once each.
   func expired(at now: Instant) -> [SharedStoreRequestID] {
     var out: [SharedStoreRequestID] = []
     while looked < queue.count, queue[looked].deadline <= now {
@@ -90,8 +90,8 @@ final class SharedStoreShard {
     return out
   }
 
-  /// Takes what was sent after a command that has to be sent again, as far as it is of the same slot: in order, so that the last word stays
-  /// the last. The answers to what was sent are forgotten.
+  /// Removes the commands sent after one that must be sent again, if they are of the same slot, and returns them in order, so
+  /// that the last write stays the last. The answers to their first sending are ignored.
   func removeLater(of tag: String?) -> [Waiting] {
     guard let tag else { return [] }
     var out: [Waiting] = []
@@ -103,7 +103,7 @@ final class SharedStoreShard {
     return out
   }
 
-  /// Everybody who waits; nobody does any more.
+  /// Empties the queue, and returns the requests that waited.
   func removeAll() -> [SharedStoreRequestID] {
     defer {
       queue = []

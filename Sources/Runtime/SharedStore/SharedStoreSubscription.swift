@@ -1,7 +1,7 @@
 import Bytes
 import RESP
 
-/// The connection that hears. Asked every second whether it is there: a half-open one would be silent for ever.
+/// The connection that receives messages. It is pinged every second: a half-open one would be silent for ever.
 final class SharedStoreSubscription {
   private let link: SharedStoreLink
   private(set) var nextPing: Instant
@@ -16,7 +16,7 @@ final class SharedStoreSubscription {
 
   func pingIsDue(at now: Instant) -> Bool { nextPing <= now }
 
-  /// False: the last one was not answered.
+  /// False: the last ping was not answered.
   func ping(at now: Instant) -> Bool {
     guard !awaitsAnswer else { return false }
     awaitsAnswer = true

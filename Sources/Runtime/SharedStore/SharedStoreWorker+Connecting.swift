@@ -3,7 +3,7 @@ import Cluster
 import Platform
 import RESP
 
-// Who the primaries are, and their greeting.
+// Finds the primaries, and greets them.
 
 extension SharedStoreWorker {
   /// A primary, and a tag in one of its slots.
@@ -27,7 +27,7 @@ extension SharedStoreWorker {
     let address = addresses[(firstAddress + asked) % addresses.count]
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
     let mine = attempt
-    // Sentinels may have the password too, or none: what they answer to it does not matter.
+    // Sentinels may have the same password, or none: their answer to it does not matter.
     open(address, greeting.login + [question], expected: greeting.login.count + 1, within: Limits.asking) { [weak self] outcome in
       guard let self, isPresent(mine) else { return }
       var why = ""
@@ -76,7 +76,7 @@ extension SharedStoreWorker {
     }
   }
 
-  /// `CLUSTER SLOTS` → primaries, and which has which slot; nil if one has none.
+  /// `CLUSTER SLOTS` → primaries, and the primary of each slot; nil if a slot has none.
   static func map(_ ranges: [RESPValue], from asked: SharedStoreSettings.Address) -> (primaries: [Primary], slots: [UInt16])? {
     var slots = [UInt16](repeating: .max, count: SharedStoreKeys.slots)
     var addresses: [SharedStoreSettings.Address] = []

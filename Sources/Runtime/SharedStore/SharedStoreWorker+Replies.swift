@@ -25,7 +25,7 @@ extension SharedStoreWorker {
     _ shard: SharedStoreShard
   ) {
     if why.hasPrefix("NOSCRIPT") {
-      // Somebody flushed the scripts: this one goes as text, and what came behind it in its slot goes again after it.
+      // The scripts were flushed: this one is sent as text, and later commands of its slot are sent again after it.
       let later = shard.removeLater(of: command.tag)
       send(command, to: shard, id, asText: true)
       for next in later { if let command = next.command, let id = next.id { send(command, to: shard, id, asText: true) } }
@@ -41,7 +41,7 @@ extension SharedStoreWorker {
     if why.hasPrefix("NOAUTH") { return fail("\(shard.address): the password has changed") }
   }
 
-  /// `MOVED 3999 127.0.0.1:6381`: the slot is another's for good; `ASK`: for this command.
+  /// `MOVED 3999 127.0.0.1:6381`: another node has the slot for good; `ASK`: for this command only.
   private func redirected(
     _ why: String, _ waiting: SharedStoreShard.Waiting, _ id: SharedStoreRequestID, _ command: SharedStoreCommand
   ) {

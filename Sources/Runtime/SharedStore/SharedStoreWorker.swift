@@ -4,17 +4,17 @@ import Logging
 import Platform
 import RESP
 
-/// The shared store's thread: which connections there are, when they are tried again, and what of it its owner hears.
+/// The shared store's thread: its connections, when they are tried again, and the events that its owner gets.
 ///
 /// | phase | event | next |
 /// |---|---|---|
-/// | waiting | its pause is over | connecting |
-/// | connecting | every shard and the subscription have answered as they should | up: `connected` |
-/// | connecting | an answer that is none, a refusal, 2 s | waiting |
+/// | waiting | its pause has ended | connecting |
+/// | connecting | every shard and the subscription have answered as expected | up: `connected` |
+/// | connecting | an unusable answer, a refusal, 2 s | waiting |
 /// | up | a connection breaks, or is silent (`SharedStoreShard`, `SharedStoreSubscription`), READONLY | waiting: `lost` |
-/// | any | stop | stopping: until what was sent is answered, or its time is over |
+/// | any | stop | stopping: until all commands are answered, or the time limit is over |
 ///
-/// Requests outside of *up* fail with `away` at once. Whoever the primary is, is asked (Sentinel, Cluster) at every connection.
+/// Requests outside of *up* fail with `away` at once. Sentinel or Cluster are queried for the primaries at every connection.
 final class SharedStoreWorker {
   enum Phase { case waiting(until: Instant), connecting, up }
 
@@ -31,7 +31,7 @@ final class SharedStoreWorker {
   private var timer: EventLoop.TimerID?
 
   private(set) var phase: Phase
-  /// Of connecting: what an older one began is nobody's.
+  /// The number of the attempt to connect: results of an older one are ignored.
   private(set) var attempt: UInt64 = 0
   private var tries = 0
   private var dialogs: [SharedStoreDialog] = []
@@ -39,18 +39,18 @@ final class SharedStoreWorker {
   /// Of a Redis Cluster: the shard of each slot.
   var slots: [UInt16] = []
   var digests: [SharedStoreScript: String] = [:]
-  /// By key, over all connections.
+  /// By key, kept over all connections.
   var markers: [String: String] = [:]
   var wasFlushed = false
-  /// Greetings that are still to be answered.
+  /// Greetings that are not answered yet.
   var missing = 0
-  /// Which Sentinel, or node, is asked first: another one after a failure.
+  /// The Sentinel, or node, that is queried first: another one after a failure.
   var firstAddress = 0
   var subscription: SharedStoreSubscription?
   private var counters: [String: Counter] = [:]
   private var stopBy: Instant?
   private var lastFailure = ""
-  /// The shared store is there and refuses our lease.
+  /// The shared store is connected, but refuses our lease.
   private var isRefused = false
   private var refusals: [String: Instant] = [:]
   private var unsignedLoggedAt: Instant?
@@ -72,7 +72,7 @@ final class SharedStoreWorker {
     phase = .waiting(until: loop.now)
   }
 
-  /// Until a stop is posted.
+  /// Runs until a stop is posted.
   func run(_ mailbox: Mailbox<RedisSharedStore.Message>) {
     var batch: [RedisSharedStore.Message] = []
     do throws(SystemError) {
@@ -143,7 +143,7 @@ final class SharedStoreWorker {
     deliver(.reply(id, .failure(failure)))
   }
 
-  /// A request was answered as it should be.
+  /// Notes that a request was answered as expected.
   func answered(_ command: SharedStoreCommand) {
     tries = 0
     guard isRefused, command.isOfLease else { return }
@@ -151,7 +151,7 @@ final class SharedStoreWorker {
     readiness?.set("shared-store", ready: true)
   }
 
-  /// A node that has no lease is one that others send nothing: its operator is told why.
+  /// Reports to the operator that the node has no lease, so that other nodes send it nothing.
   func leaseRefused(_ why: String) {
     isRefused = true
     readiness?.set("shared-store", ready: true, note: "the node has no lease: the shared store refuses it: \(why)")
@@ -168,7 +168,7 @@ final class SharedStoreWorker {
 
   func isPresent(_ attempt: UInt64) -> Bool { attempt == self.attempt }
 
-  /// Connects, says `commands` and waits for `expected` answers.
+  /// Connects, sends `commands` and waits for `expected` answers.
   func open(
     _ address: SharedStoreSettings.Address, _ commands: [RESPCommand], expected: Int,
     bounds: RESPReader.Bounds = RESP.Limits.reply,
@@ -179,7 +179,7 @@ final class SharedStoreWorker {
     dialog.connect(commands, tls: settings.tls, bounds: bounds, loop: loop, logger: logger)
   }
 
-  /// Everything answers.
+  /// All connections have answered.
   func becomeUp() {
     guard case .connecting = phase else { return }
     phase = .up
@@ -195,7 +195,7 @@ final class SharedStoreWorker {
     wasFlushed = false
   }
 
-  /// Nothing goes on as it is: all connections are closed, and made again after a while.
+  /// Closes all connections; they are made again after a pause.
   func fail(_ why: String) {
     if case .waiting = phase { return }
     let wasUp = if case .up = phase { true } else { false }
@@ -248,8 +248,8 @@ final class SharedStoreWorker {
       connect()
     }
     guard case .up = phase else { return }
-    // Replies that have arrived count before time does: one step of this thread may have taken longer than `Limits.silence`, on a machine that was
-    // paused or in a burst of requests.
+    // Replies that have arrived are read before time limits are checked: one step of this thread may have lasted longer than
+    // `Limits.silence`, on a machine that was paused or in a burst of requests.
     for shard in shards { shard.link?.readArrived() }
     subscription?.readArrived()
     guard case .up = phase else { return }
@@ -268,7 +268,7 @@ final class SharedStoreWorker {
     }
   }
 
-  /// What is skipped is told once in a while; the counter has all.
+  /// Logs skipped values once per `Limits.logInterval`; the counter has all.
   private func logUnsigned() {
     guard let (count, location) = keys.seal?.drainFailures() else { return }
     metrics.valuesUnsigned.increment(by: UInt64(count))

@@ -9,17 +9,18 @@ import JSONWebToken
 import PushPolicy
 import SIPDialogs
 
-// Values as JSON with `v`, the format. Names are short: of an idle device nothing else is in the shared store. Unknown fields are ignored; a value
-// that is no JSON, longer than `Cluster.Limits.valueBytes` or of another format than we read is nil, and the reader counts it.
+// Values as JSON with `v`, the format. Names are short: of an idle device nothing else is in the shared store. Unknown fields are
+// ignored; a value that is not JSON, is longer than `Cluster.Limits.valueBytes` or has a format that we do not read is nil, and
+// the reader counts it.
 
-/// A value as it stands in the shared store.
+/// A value as it is in the shared store.
 protocol StoredValue: Codable { var v: Int { get } }
 
 enum ValueCoding {
   static func encode(_ value: some StoredValue) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .withoutEscapingSlashes
-    // nothing in these values can fail to be written
+    // encoding these values cannot fail
     return (try? encoder.encode(value)).map { [UInt8]($0) } ?? []
   }
 
@@ -33,10 +34,10 @@ enum ValueCoding {
     return value
   }
 
-  /// Foundation's parser calls itself for each level.
+  /// The nesting limit: Foundation's parser is recursive.
   private static let depth = 16
 
-  /// The most brackets that are open at once, those in strings counted too: no value of ours comes near.
+  /// The most brackets that are open at once, including those in strings: no value of ours comes near the limit.
   private static func nesting(_ bytes: [UInt8]) -> Int {
     var (open, most, isText, isEscaped) = (0, 0, false, false)
     for byte in bytes {
@@ -57,15 +58,15 @@ enum ValueCoding {
   }
 }
 
-/// Times since 1970, in milliseconds, and counts: whatever is computed with such a number later does not overflow.
+/// Bounds times since 1970, in milliseconds, and counts, so that later arithmetic does not overflow.
 private func isPlausible(_ numbers: Int64?...) -> Bool {
   numbers.allSatisfy { $0.map { (0...Int64(1) << 53).contains($0) } ?? true }
 }
 
-/// No control characters: it is shown on terminals.
+/// Whether the text has no control characters: it is shown on terminals.
 private func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 && $0 != 127 } }
 
-/// Of a URI, and nothing that would end it: it goes into a Contact, and to apps.
+/// Whether the text can be part of a URI and cannot end it: it is written into a Contact, and sent to apps.
 private func isWord(_ text: String) -> Bool {
   text.utf8.count <= 512 && text.utf8.allSatisfy { (33...126).contains($0) && !"<>\"".utf8.contains($0) }
 }
@@ -88,7 +89,7 @@ struct StoredLease: StoredValue {
   var configuration: String?
   /// Trunks in trouble.
   var down: [String: String]?
-  /// Seconds since 1970: then it counts no longer, whoever put it back.
+  /// Seconds since 1970: the lease is invalid afterwards, even if an old value is restored.
   var e: Int64?
 
   init(_ lease: NodeLease, until end: Int64? = nil) {
@@ -116,7 +117,7 @@ struct StoredLease: StoredValue {
   }
 }
 
-/// The script puts `"t":since,` in front.
+/// The script prepends `"t":since,`.
 struct StoredWhereabouts: StoredValue {
   var v = Cluster.Limits.format
   var i: String
@@ -140,7 +141,7 @@ struct StoredWhereabouts: StoredValue {
   }
 }
 
-/// The script puts `"n":rank,` in front.
+/// The script prepends `"n":rank,`.
 struct StoredCallLocation: StoredValue {
   var v = Cluster.Limits.format
   var n: Int64?
@@ -155,7 +156,7 @@ struct StoredCallLocation: StoredValue {
   }
 }
 
-/// The field's name is the call's id, and a user of its own is not written twice: a live call is to cost less than 0.9 KB.
+/// The field's name is the call's id, and the entry's own user is not written twice: a live call must cost less than 0.9 KB.
 struct StoredEntry: StoredValue {
   var v = Cluster.Limits.format
   /// The trunk side's Call-ID, trunk, from, to, start, connect, legs.
@@ -168,7 +169,7 @@ struct StoredEntry: StoredValue {
   var k: Int64?
   var l: [OrphanedLeg]?
   var u: [String]
-  /// Of the line, if it is not the first of `u`; empty: it has none.
+  /// The user of the line, if it is not the first of `u`; empty: it has none.
   var w: String?
 
   init(_ entry: CallEntry) {
@@ -187,7 +188,8 @@ struct StoredEntry: StoredValue {
   }
 }
 
-/// A device and how to wake it. Here, and in the devices' own file, tokens are in clear text: the shared store is as secret as that file.
+/// A device and its push bindings. Here, and in the devices' own file, tokens are in clear text: the shared store is as
+/// confidential as that file.
 struct StoredDevice: StoredValue {
   struct Binding: Codable {
     var s: String
@@ -205,10 +207,10 @@ struct StoredDevice: StoredValue {
       (k, off) = (target.sealKey.map { Data($0) }, binding.isUsable ? nil : true)
     }
 
-    /// Nil: a service that this version does not know, or what no app could have registered, is no reason to lose the others.
+    /// Nil: a service that this version does not know, or a binding that no app could have registered; the others are kept.
     var value: PushBinding? {
       guard let service = PushService(rawValue: s), isPlausible(at) else { return nil }
-      // a key that is none seals nothing, and to find that out costs more than all the rest
+      // an invalid key seals nothing, and to check it here would cost more than all the rest
       let bare = PushTarget(service, token: t, environment: e ?? .production, topic: o ?? "")
       guard (try? bare.checked()) != nil else { return nil }
       let target = PushTarget(service, token: t, environment: bare.environment, topic: bare.topic, sealKey: k.map { [UInt8]($0) })
@@ -249,11 +251,11 @@ struct StoredDevice: StoredValue {
 }
 
 extension Device {
-  /// When something was said of it last: of two values the later stays.
+  /// The time of the last change: of two values the later stays.
   var lastChange: Int64 { max(lastSeen, revokedAt ?? .min) }
 }
 
-/// `"t":`, the token's `iat`, and `"s":`, when it was seen, come first: a script reads them there.
+/// `"t":`, the token's `iat`, and `"s":`, when a token last named it, come first: a script reads them there.
 struct StoredGrant: StoredValue {
   var v = Cluster.Limits.format
   var t: Int64?
@@ -286,7 +288,7 @@ struct StoredEnd: StoredValue {
 struct StoredMessage: StoredValue {
   enum Kind: String, Codable { case wake, came, replaced, revoked, lost, dead, grants, directories, history }
   var v = Cluster.Limits.format
-  /// The sender, as it claims.
+  /// The sender that the message names.
   var f: String
   var k: Kind
   var u: String
@@ -298,7 +300,7 @@ struct StoredMessage: StoredValue {
   var w: StoredWhereabouts?
   /// A row's number.
   var n: Int64?
-  /// As of a lease.
+  /// As in a lease.
   var e: Int64?
 
   init(_ message: ClusterMessage, from: Incarnation, until end: Int64? = nil) {
