@@ -120,7 +120,7 @@ import Testing
     world.sharedStore.mend(2, at: mended)
     world.run(for: .seconds(9))
     #expect(world.actions(of: 2, since: mended).contains { if case .revoked(key("alice", "d2")) = $0 { true } else { false } })
-    // one that is known as revoked is not welcomed, shared store or not
+    // a device that is known as revoked is not welcomed, with or without a shared store
     world.sharedStore.goDown(at: world.now)
     world.run(for: .milliseconds(10))
     world.came(2, key("alice", "d1"), "again")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CallFlow
 
-/// What login tokens grant, over the shared store.
+/// Grants of login tokens, over the shared store.
 @Suite struct GrantTests {
   /// Nodes with the grants that their call machines would have.
   private final class Nodes {
@@ -51,7 +51,7 @@ import Testing
       _ = grants[node].remove(user)
       world.input(node, .grants([SharedGrant(user: user, grant: nil, issuedAt: at, seen: 0)]))
     }
-    /// A new process of the node: what its store held is there.
+    /// A new process of the node, which loads what its store held.
     func restart(_ node: Int) {
       world.kill(node)
       sessions[node] = []
@@ -176,12 +176,12 @@ import Testing
     for node in 0..<3 {
       #expect(nodes.grants[node].owner(of: "+1")?.user == "alice" && nodes.grants[node].stale == ["alice", "bob"])
     }
-    // the token that the user has, at any node
+    // the user's current token, at any node
     nodes.token(2, "alice", ["+1"], 10)
     nodes.world.run(for: .seconds(1))
     #expect(nodes.world.sharedStore.store.grantRows.keys.sorted() == ["alice", "dora"])
     for node in 0..<3 { #expect(nodes.grants[node].stale == ["bob"]) }
-    // a number of a row that was lost moves, and back
+    // a number of a lost row moves, and moves back
     nodes.token(1, "carol", ["+2"], 12)
     nodes.world.run(for: .seconds(1))
     nodes.token(0, "bob", ["+2"], 13)
@@ -233,7 +233,7 @@ import Testing
     nodes.world.sharedStore.faults.losesMessages = 0.3
     nodes.world.sharedStore.faults.reorders = seed % 4 < 2
     if seed % 3 == 0 { nodes.world.sharedStore.replicationLag = .seconds(1) }
-    // what was said of each user last
+    // the last token or erasure of each user
     var last: [String: (numbers: [String]?, at: Int64)] = [:]
     func say(_ node: Int, _ user: String) {
       guard let (numbers, at) = last[user] else { return }

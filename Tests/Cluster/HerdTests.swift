@@ -4,11 +4,11 @@ import Foundation
 import MemorySharedStore
 import Testing
 
-/// The real machine over many devices: a node, a third of the nodes, the shared store, everything at once.
+/// The real machine with many devices, while a node, a third of the nodes, the shared store or everything fails at once.
 ///
-/// 20 nodes and 10,000 devices here: a debug build takes 0.3 ms for a hello with all that follows, so that 50 nodes and 50,000 devices took 75 s.
-/// The release build of `bench-cluster --small` runs those, in every check; `bench-cluster --only herd` 1,000 nodes and 1,000,000 devices.
-/// `TRUNKLINE_HERD=50,50000` sets other numbers here.
+/// 20 nodes and 10,000 devices here: a debug build takes 0.3 ms for a hello and its consequences, so that 50 nodes and 50,000
+/// devices took 75 s. The release build of `bench-cluster --small` runs those, in every check; `bench-cluster --only herd` runs
+/// 1,000 nodes and 1,000,000 devices. `TRUNKLINE_HERD=50,50000` sets other numbers here.
 @Suite struct HerdTests {
   @Test func `all devices come back from everything, within what nodes and shared store can bear`() {
     let size = (ProcessInfo.processInfo.environment["TRUNKLINE_HERD"] ?? "20,10000").split(separator: ",").compactMap { Int($0) }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Cluster
 
-/// Random orders and faults: whatever happens to shared store, network and processes, these hold. A failure prints its seed.
+/// Random event orders and faults of shared store, network and processes. The invariants hold in all; a failure prints its seed.
 @Suite struct InvariantTests {
-  /// Calls, devices and faults by chance over some nodes, and what may be said of every action.
+  /// Random calls, devices and faults over some nodes, and the checks of every action.
   private final class Run {
     let world: ClusterWorld
     let seed: UInt64
@@ -20,16 +20,16 @@ import Testing
     var claims: [CallID: Int] = [:]
     var welcomes: [SessionID: Int] = [:]
     var hellos: [SessionID: Int] = [:]
-    /// Live calls: node, its life, whether connected.
+    /// Live calls: the node and its incarnation.
     var live: [CallID: (node: Int, life: Incarnation)] = [:]
     var orphans: [CallID: [Int]] = [:]
     /// Calls that a node ended with a record of its own.
     var recorded: Set<CallID> = []
-    /// Ended, and their records wait.
+    /// Ended calls whose records wait.
     var waiting: [CallID: Incarnation] = [:]
     var broken: [String] = []
     var number = 0
-    /// A reaper that is killed or a failover between a close and its removal may cost a second record.
+    /// A second record is allowed: a reaper was killed, or a failover happened, between a close and its removal.
     var mayDouble = false
     var hasRestarted = false
 
@@ -105,7 +105,7 @@ import Testing
           index,
           .locate(question(number, users: [user], mostOfTrunk: 20, mostOfUser: 5, mayRedirect: Bool.random(using: &random))))
       case 3:
-        // retried at another node a moment later
+        // the same claim at another node a moment later
         let claim = ClaimQuestion(
           callID(number), device: key(user), trunk: "carrier", mostOfTrunk: 20, mostOfUser: 5, mostPerHour: 50)
         for node in [index, Int.random(in: 0..<world.nodes.count, using: &random)] where world.nodes[node].isAlive {
@@ -132,13 +132,13 @@ import Testing
           guard own.life == world.incarnation(index) else { return }
           live[call] = nil
           world.input(index, .ended(call, over: nil))
-          // else it waits until it is known whether others closed it
+          // otherwise it waits until it is known whether other nodes closed it
           if world.nodes[index].machine.isEndUnconfirmed(call) { waiting[call] = own.life } else { record(call) }
         }
       }
     }
 
-    /// Everything is up again, and everything has been said.
+    /// Ends all faults, and waits until all nodes agree.
     func settle() {
       for index in world.nodes.indices {
         if world.nodes[index].isFrozen { world.thaw(index) }
@@ -167,7 +167,7 @@ import Testing
       for text in Set(broken) { Issue.record("seed \(seed): \(text)") }
     }
 
-    /// What the shared store holds is what the nodes hold, once each user was looked at: what a dead node left half done goes with that.
+    /// Compares the shared store with the nodes, after each user was located: that removes what a dead node left unfinished.
     func checkSharedStore() {
       for number in 10_000..<10_036 {
         let reader = world.reaper
@@ -194,7 +194,8 @@ import Testing
       }
       for (life, calls) in lives {
         let there = Set(entered.filter { $0.incarnation == life }.map(\.call))
-        // One that two nodes claimed while the shared store was silent has one place, or none once one of them has ended.
+        // A call that two nodes claimed while the shared store was silent has one location, or none once one of the two has
+        // ended.
         let twice = claimedAt.filter { $0.value.count > 1 }.keys
         #expect(
           calls.subtracting(there).subtracting(twice).isEmpty,
@@ -220,7 +221,7 @@ import Testing
         case 0: run.world.freeze(index)
         case 1: if run.world.nodes[index].isFrozen { run.world.thaw(index) }
         case 2:
-          // A reaper that dies in the middle may have written what it could not take off.
+          // A reaper that dies in the middle of a close may have written a record without removing the entry.
           if run.world.nodes[index].machine.leads.contains(.reaper) { run.mayDouble = true }
           run.restart(index)
         default: break
@@ -259,7 +260,7 @@ import Testing
       }
       run.settle()
       run.check()
-      // Nobody died: no call was touched, whatever the shared store did.
+      // No node died: no call was closed, whatever the shared store did.
       #expect(run.orphans.isEmpty, "seed \(seed)")
       if !faults.reorders { run.checkSharedStore() }
     }

@@ -54,7 +54,7 @@ import Testing
     let asked = 0
     #expect(world.locate(asked, question(1, users: ["alice"], mayRedirect: true)).located?.remoteDevices?.map(\.node) == ["n1"])
     #expect(world.locate(asked, question(2, users: ["bob"], mayRedirect: true)).located?.remoteDevices?.map(\.node) == ["n2"])
-    // her node is dead: she comes back somewhere, and is waited for
+    // her node is dead: she will reconnect to another one, and the call waits for her
     #expect(world.locate(asked, question(3, users: ["carol"], mayRedirect: true)).located?.remoteDevices?.map(\.node) == ["n3"])
   }
 
@@ -162,7 +162,7 @@ import Testing
     world.run(for: .seconds(1))
     world.freeze(0)
     world.run(for: .seconds(20))
-    // Nothing has come yet: not even the timer.
+    // The node has handled nothing yet, not even the timer.
     world.input(0, .locate(question(1, mayRedirect: true)))
     world.thaw(0)
     world.run(for: .milliseconds(150))
@@ -209,7 +209,7 @@ import Testing
       let world = ClusterWorld.running(3, seed: seed)
       world.came(1, key("alice"))
       world.run(for: .seconds(1))
-      // the last place of the trunk: the other node must have it as soon as the edge comes
+      // the trunk's last free call: the other node must be able to use it as soon as the edge redirects
       world.input(0, .locate(question(1, mostOfTrunk: 1, mayRedirect: true)))
       while !world.actions(of: 0).contains(where: { if case .located(_, .redirect) = $0 { true } else { false } }) {
         world.run(for: .microseconds(50))
@@ -232,7 +232,7 @@ import Testing
     #expect(second?.remoteDevices == [] && short == .milliseconds(80))
     world.sharedStore.freeze(until: world.now + .seconds(1))
     let (third, long) = world.locate(0, question(3, users: ["carol"], mostOfTrunk: 6, mayRedirect: true))
-    // our share of six, of which we have two
+    // our share of six is two, and we have two
     #expect(third == .refused(.trunkLimit) && long == .milliseconds(100))
   }
 

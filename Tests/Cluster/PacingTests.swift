@@ -4,14 +4,14 @@ import Cluster
 import Devices
 import Testing
 
-/// How much a node writes in a second, so that all of them together leave the shared store room.
+/// A node's writes in a second, which must leave the shared store room when all nodes write at their limit.
 @Suite struct PacingTests {
-  /// A node among others with leases, whose shared store answers at once.
+  /// A node among others with leases, with a shared store that answers at once.
   private struct Node {
     var machine: ClusterMachine
     var now = Instant.zero + .seconds(100)
     var output = ClusterMachine.Output()
-    /// Where every device was before.
+    /// The incarnation where every device was before.
     var before: Incarnation?
     var enters = 0, publishes = 0, renewals = 0
     private var locations: [String: Whereabouts] = [:]
@@ -66,7 +66,7 @@ import Testing
       }
     }
 
-    /// With its timers.
+    /// Advances the time, and fires the timers.
     mutating func pass(_ length: Duration) {
       let end = now + length
       while let next = machine.nextDeadline, next <= end {
@@ -84,7 +84,7 @@ import Testing
     #expect(node.enters == 30)
     node.pass(.milliseconds(900))
     #expect((30...60).contains(node.enters))
-    // twice: alone, it writes what it can, from a random time within 5 s on
+    // each twice: alone, the node writes at its full rate, from a random time within 5 s on
     node.pass(.seconds(8))
     #expect(node.enters == 500 && node.machine.unwritten == 0, "\(node.enters), \(node.machine.unwritten)")
   }
@@ -97,7 +97,7 @@ import Testing
     for _ in 0..<5 {
       let before = node.enters
       node.pass(.seconds(1))
-      // 45,000 a second over a thousand nodes, and a burst of four
+      // 1/1,000 of 45,000 a second, and a burst of four
       #expect(node.enters - before <= 49)
     }
     node.pass(.seconds(5))

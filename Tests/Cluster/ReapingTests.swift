@@ -7,7 +7,7 @@ import Testing
 
 @testable import Cluster
 
-/// Death of a node: calls are only touched on evidence, and each once.
+/// Death of a node: calls are closed on evidence only, and each once.
 @Suite struct ReapingTests {
   /// A node that is not the reaper, with a ringing call 1 and a connected call 2.
   private func busy(_ nodes: Int = 3, seed: UInt64 = 1) -> (world: ClusterWorld, victim: Int) {
@@ -64,8 +64,8 @@ import Testing
     while world.orphans().count < 100 { world.run(for: .milliseconds(5)) }
     world.kill(reaper)
     world.run(for: .seconds(30))
-    // What it had claimed and not taken off comes after the claims' time. The calls of its last moment may have two records then, of which the
-    // stream keeps one.
+    // Calls that the dead reaper had claimed but not removed are closed after its claims expire. The calls of its last moment may
+    // have two records then, of which the stream keeps one.
     world.run(for: .seconds(90))
     #expect(Set(world.orphans()).count == 300)
     #expect(world.orphans().count <= 300 + Limits.reapStep)
@@ -135,7 +135,7 @@ import Testing
     world.run(for: .seconds(20))
     #expect(world.reaped(by: victim) == [])
     #expect(world.sharedStore.store.calls(of: world.incarnation(victim)) == [callID(1), callID(2)])
-    // and if it dies then, it is reaped
+    // if it dies after that, it is reaped
     world.kill(victim)
     world.run(for: .seconds(10))
     #expect(world.orphans().count == 2)
@@ -161,7 +161,7 @@ import Testing
     let seen = world.nodes[other].machine.nodes
     #expect(!seen.contains { $0.lease.incarnation == dead }, "its node is back")
     #expect(seen.contains { $0.lease.incarnation == gone }, "which is not")
-    // n1 has a new life, which proves its old one dead; with that most are back, and n2 is missing by itself.
+    // The new incarnation of n1 proves the old one dead; with it most nodes are back, and n2 is missing by itself.
     world.run(for: .seconds(30))
     #expect(Set(world.orphans()) == [callID(0), callID(1), callID(2)])
   }
@@ -236,7 +236,7 @@ import Testing
     world.run(for: .seconds(20))
     #expect(world.reaped(by: victim) == [callID(2)])
     #expect(world.sharedStore.store.calls(of: own) == [callID(1)])
-    // its record does not wait any more
+    // its record no longer waits
     world.input(victim, .ended(callID(1), over: nil))
     #expect(world.nodes[victim].machine.unconfirmedEndCount == 0)
     world.run(for: .seconds(2))
@@ -277,7 +277,7 @@ import Testing
     let machine = world.nodes[victim].machine
     #expect(
       machine.unconfirmedEndCount == 2 && machine.calls.isEmpty && machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty)
-    // it answers OPTIONS: nobody touches its calls
+    // it answers OPTIONS: no node closes its calls
     world.run(for: .seconds(60))
     world.sharedStore.mend(victim, at: world.now)
     world.run(for: .seconds(12))

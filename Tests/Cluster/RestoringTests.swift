@@ -6,7 +6,7 @@ import Devices
 import MemorySharedStore
 import Testing
 
-/// The shared store away: what is put back, when, how fast.
+/// After an outage of the shared store: which writes are repeated, when and how fast.
 @Suite struct RestoringTests {
   @Test func `what happened while the shared store was away is put back within seconds`() {
     let world = ClusterWorld.running(3)
@@ -39,7 +39,7 @@ import Testing
     _ = world.locate(frozen, question(1))
     world.freeze(frozen)
     world.run(for: .seconds(40))
-    // whoever reads its place now takes it off
+    // the node that reads its location now removes it
     _ = world.locate(reader, question(2))
     world.input(reader, .ended(callID(2), over: nil))
     world.run(for: .seconds(1))
@@ -104,7 +104,7 @@ import Testing
       world.kill(victim)
       while world.orphans().count < 20 { world.run(for: .milliseconds(5)) }
       world.run(for: .milliseconds(100))
-      // Leads, claims and removals are lost; the next leader may be any.
+      // Leads, claims and removals are lost; any node may lead next.
       world.sharedStore.failOver(at: world.now)
       world.run(for: .seconds(120))
       #expect(world.orphans().count == 20, "seed \(seed)")
@@ -182,7 +182,7 @@ import Testing
       let (old, new) = (isOldLast ? 0 : 1, isOldLast ? 1 : 0)
       world.came(old, key("alice"), "old")
       world.run(for: .seconds(1))
-      // the word of the newer session does not arrive
+      // the message about the newer session is lost
       world.sharedStore.faults.losesMessages = 1
       world.came(new, key("alice"), "new")
       world.run(for: .seconds(1))

@@ -6,9 +6,9 @@ import Devices
 import MemorySharedStore
 import Testing
 
-/// What a node hears of a device that was turned away at another one, before and after it has answered the device.
+/// Notification of a node about a device that was revoked at another node, before and after it has answered the device.
 @Suite struct RevokedTests {
-  /// Revoked before this process began: nobody has told it.
+  /// The device was revoked before this process began, so no message reached it.
   private func world() -> ClusterWorld {
     let world = ClusterWorld.running(2)
     world.input(1, .devices([.stored(device("alice", "d1", seen: 5, revoked: 5))]))

@@ -2,7 +2,7 @@ import Bytes
 import Cluster
 import Testing
 
-/// The shared store's clock, by which nodes count what they share.
+/// The shared store's clock, which nodes use for what they share.
 @Suite struct SharedStoreClockTests {
   @Test func `it is told once, when it jumps, and after a failover to another host's; one that cannot be is not heard`() {
     let start = Instant.zero + .seconds(100)

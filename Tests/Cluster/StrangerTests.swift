@@ -4,7 +4,8 @@ import Cluster
 import MemorySharedStore
 import Testing
 
-/// Who may write to the shared store makes as many nodes as it likes: none of them is worth more than a bounded number of questions, and calls go on.
+/// A client that may write to the shared store can invent any number of nodes: each costs a bounded number of requests, and calls
+/// continue.
 @Suite struct StrangerTests {
   private func forge(_ count: Int, in world: ClusterWorld, for length: (Int) -> Duration) {
     for index in 0..<count {

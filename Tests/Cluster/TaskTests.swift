@@ -89,7 +89,7 @@ private func * (list: [String], count: Int) -> [String] { Array(repeating: list,
     let world = ClusterWorld.running(2)
     let second = world.add(named: "n1")
     world.run(for: .milliseconds(100))
-    // or our own transport would take it for a stranger, and its silence would say nothing
+    // otherwise our own transport would reject its packets as those of an unknown peer, and its silence would prove nothing
     #expect(world.nodes[second].machine.nodes.contains { $0.lease.incarnation == world.incarnation(1) })
     world.run(for: .seconds(3))
     let taken = world.actions(of: second).compactMap { if case .nameInUse(let lease, true) = $0 { lease } else { nil } }
@@ -143,7 +143,7 @@ private func * (list: [String], count: Int) -> [String] { Array(repeating: list,
     world.input(0, .troubles([:]))
     world.run(for: .milliseconds(2_300))
     #expect(heard(1).last == [:] && heard(1).count == 2)
-    // a word that nobody renews, and that of a node that is dead, is none
+    // a report that is not renewed, or that of a dead node, does not count
     world.input(0, .troubles(["carrier": "not registered"]))
     world.run(for: .milliseconds(2_300))
     world.sharedStore.cut(1, at: world.now)

@@ -5,7 +5,7 @@ import Testing
 
 /// Nodes of two versions of the program.
 @Suite struct VersionTests {
-  /// A node that is none of ours has a lease.
+  /// The lease of a node that is not one of the world's machines.
   private func lease(_ world: ClusterWorld, writes format: Int, reads: ClosedRange<Int>, for time: Duration = .seconds(3_600)) {
     let lease = NodeLease(
       Incarnation(node: "other", started: 7), url: "wss://other/v1/connect", sip: "sip:10.9.9.9:5060", version: "9",
