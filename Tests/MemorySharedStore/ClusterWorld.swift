@@ -1,15 +1,15 @@
 public import Bytes
 public import Cluster
 
-/// Cluster machines over a `MemorySharedStore` on virtual time: processes that begin, stop, are frozen and die, and a network in which OPTIONS are
-/// answered or not.
+/// Cluster machines over a `MemorySharedStore` on virtual time: processes that begin, stop, are frozen and die, and a network in
+/// which OPTIONS are answered or not.
 public final class ClusterWorld {
   public struct Node {
     public fileprivate(set) var machine: ClusterMachine
     public fileprivate(set) var isAlive = true
-    /// SIGSTOP: nothing is taken until it goes on.
+    /// SIGSTOP: nothing is handled until it is thawed.
     public fileprivate(set) var isFrozen = false
-    /// Its host is gone with it: OPTIONS are not even refused.
+    /// Its host has failed too: OPTIONS are not even refused.
     public fileprivate(set) var isHostGone = false
     fileprivate var held: [ClusterMachine.Input] = []
   }
@@ -23,13 +23,13 @@ public final class ClusterWorld {
   public private(set) var now = Instant.zero
   public var sharedStore: MemorySharedStore
   public private(set) var nodes: [Node] = []
-  /// All actions but `shared_store` and `probe`, oldest first, unless `onAction` takes them.
+  /// All actions but `sharedStore` and `probe`, oldest first, except those that `onAction` handles.
   public private(set) var log: [Logged] = []
-  /// True: it is not kept in `log`.
+  /// True: the action is not kept in `log`.
   public var onAction: ((Logged) -> Bool)?
   /// Each OPTIONS that a reaper sends.
   public var onProbe: ((Instant, Incarnation) -> Void)?
-  /// Changes the clocks of nodes that begin from now on.
+  /// Changes the settings of nodes that begin from now on.
   public var adjust: (inout ClusterMachine.Settings) -> Void = { _ in }
 
   private var due = DeadlineQueue<Int>()
@@ -77,13 +77,13 @@ public final class ClusterWorld {
     sharedStore.detach(index)
     due.cancel(index)
   }
-  /// A new process in the same place.
+  /// Starts a new process of the node.
   public func restart(_ index: Int, knowsPredecessor: Bool = true) {
     let before = nodes[index].machine.incarnation
     nodes[index] = Node(machine: make(index, predecessor: knowsPredecessor ? before : nil))
     begin(index)
   }
-  /// One node more; under the name of another if wanted.
+  /// Adds a node; optionally under the name of another one.
   @discardableResult public func add(named name: String? = nil) -> Int {
     nodes.append(Node(machine: make(nodes.count, predecessor: nil, name: name)))
     begin(nodes.count - 1)
@@ -144,7 +144,7 @@ public final class ClusterWorld {
     }
   }
 
-  /// By address: whoever listens there answers.
+  /// Probes by address: the process at the address answers.
   private func probe(_ incarnation: Incarnation, _ sip: String, by index: Int) {
     onProbe?(now, incarnation)
     let target = nodes.indices.first { nodes[$0].machine.settings.sip == sip }

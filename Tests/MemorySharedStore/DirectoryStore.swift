@@ -2,7 +2,7 @@ import AppSessions
 import Bytes
 import Cluster
 
-/// Histories as a shared store has them.
+/// Histories in a shared store.
 struct HistoryStore: Sendable {
   private struct Row: Sendable {
     var number: Int64
@@ -35,7 +35,7 @@ struct HistoryStore: Sendable {
   }
 }
 
-/// Directories as a shared store has them.
+/// Directories in a shared store.
 struct DirectoryStore: Sendable {
   private struct Directory: Sendable {
     var version: Int64 = 0
@@ -43,7 +43,7 @@ struct DirectoryStore: Sendable {
   }
   private struct Part: Sendable {
     var content: [UInt8]
-    /// Nil: a version has it.
+    /// When the part expires; nil: a version has it.
     var ends: Instant?
   }
   private var directories: [String: Directory] = [:]

@@ -1,6 +1,6 @@
 public import Bytes
 
-/// What happens when, in order of time and then of coming.
+/// Events by time; those of equal time in the order of insertion.
 public struct EventHeap<Event> {
   private var heap: [(at: Instant, order: UInt64, event: Event)] = []
   private var order: UInt64 = 0

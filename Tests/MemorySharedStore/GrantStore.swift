@@ -2,12 +2,12 @@ import Bytes
 import CallFlow
 import Cluster
 
-/// What login tokens grant, as a shared store has it.
+/// Grants of login tokens in a shared store.
 struct GrantStore: Sendable {
   private struct Row: Sendable {
-    /// As it was put, with all numbers that the token claims.
+    /// The grant as it was put, with all numbers that the token claims.
     var grant: SharedGrant
-    /// The numbers that the user has of these.
+    /// Those of the numbers that the user has.
     var held: [String]
     var position: Int64 = 0
     var value: SharedGrant { grant.with(numbers: Set(held)) }
@@ -17,7 +17,7 @@ struct GrantStore: Sendable {
   private var position: Int64 = 0
   private var epoch = ""
 
-  /// With the numbers that they have.
+  /// The grants with only the numbers that the users have.
   var values: [String: SharedGrant] { rows.mapValues(\.value) }
 
   mutating func put(_ grants: [SharedGrant], at now: Instant) -> SharedStoreReply {

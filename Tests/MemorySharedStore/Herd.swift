@@ -2,20 +2,21 @@ import AppSessions
 public import Bytes
 import Cluster
 
-/// Many devices over a `ClusterWorld`: which node each has its socket at, how it comes back when that node dies, and what nodes and shared store see
-/// of it. A device whose node dies waits a random time up to `spread` (sessions of the node ÷ 2,000 a second, at most 60 s) and goes where the
-/// load balancer sends it: any node that runs; if that one is dead by then, again after 0.5–5 s.
+/// Many devices over a `ClusterWorld`: the node of each device's socket, its reconnecting when that node dies, and the resulting
+/// load of nodes and shared store. A device whose node dies waits a random time up to `spread` (sessions of the node ÷ 2,000 a
+/// second, at most 60 s) and connects to the load balancer's choice: any node that runs; if that one is dead by then, again after
+/// 0.5–5 s.
 public final class Herd {
   public let world: ClusterWorld
   public let count: Int
-  /// Hellos by node, of the present second; the most of any second.
+  /// The most hellos of any node in any second.
   public private(set) var mostHellos = 0
   public private(set) var hellos = 0
-  /// Of every hello and welcome: equal for equal seeds.
+  /// A digest of every hello and welcome: equal for equal seeds.
   public private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
   private var random: SplitMix64
-  /// Node of the socket, or -1; number of the session; welcomed.
+  /// The node of the socket, or -1; the number of the session; whether it was welcomed.
   private var nodeOf: [Int]
   private var sessions: [Int]
   private var isWelcome: [Bool]
@@ -39,12 +40,12 @@ public final class Herd {
   }
   private func mix(_ value: Int) { digest = (digest ^ UInt64(truncatingIfNeeded: value)) &* 0x100_0000_01b3 }
 
-  /// Of `welcome`, in seconds.
+  /// The spread that `welcome` announces, in seconds.
   public static func spread(sessions: Int) -> Double { min(60, Double(sessions) / 2_000) }
 
   // MARK: what happens
 
-  /// All devices come for the first time.
+  /// Connects all devices for the first time.
   public func fill(over length: Double) {
     for device in 0..<count { world.after(seconds(length)) { [unowned self] in connect(device) } }
   }
@@ -66,7 +67,7 @@ public final class Herd {
 
   private func connect(_ device: Int) {
     guard nodeOf[device] < 0 else { return }
-    // A load balancer learns within a moment which nodes run.
+    // A load balancer soon knows which nodes run.
     let first = Int.random(in: 0..<world.nodes.count, using: &random)
     guard
       let node = (0..<4).lazy.map({ (first + $0 * 7) % self.world.nodes.count }).first(where: { self.world.nodes[$0].isAlive })
@@ -98,16 +99,16 @@ public final class Herd {
 
   // MARK: what is seen
 
-  /// Welcomed at a node that runs.
+  /// Devices that are welcomed at a node that runs.
   public var connected: Int { isWelcome.count { $0 } }
-  /// The shared store has it where it is.
+  /// Devices whose location in the shared store is right.
   public var entered: Int {
     (0..<count).count { device in
       isWelcome[device]
         && world.sharedStore.store.whereabouts["u\(device)"]?["d"]?.incarnation == world.incarnation(nodeOf[device])
     }
   }
-  /// Waits to be written, at all nodes.
+  /// Deferred writes of all nodes.
   public var unwritten: Int { world.nodes.reduce(0) { $0 + ($1.isAlive ? $1.machine.unwritten : 0) } }
   public func mostCommands(since start: Instant) -> Int {
     world.sharedStore.commands.filter { $0.key >= start.nanoseconds / 1_000_000_000 }.values.max() ?? 0
@@ -115,16 +116,16 @@ public final class Herd {
   public func resetMarks() { mostHellos = 0 }
 }
 
-/// The disturbances that a cluster must come back from, one after the other over one herd; each says what was seen.
+/// The disturbances that a cluster must recover from, one after the other over one herd, each with its result.
 public struct HerdRun {
   public struct Result {
     public var name: String
     public var mostHellos = 0
     public var mostCommands = 0
-    /// Of 1, 60 s after nodes began to die, or the shared store was back.
+    /// Fraction of the devices, 60 s after the disturbance ended.
     public var connected = 0.0
     public var entered = 0.0
-    /// Commands a second and node when 90 s are over, and what still waits: nothing goes round in circles.
+    /// Commands a second and node after 90 s, and deferred writes: no writes repeat endlessly.
     public var idleCommands = 0.0
     public var unwritten = 0
   }
@@ -158,7 +159,7 @@ public struct HerdRun {
     return result
   }
 
-  /// A node, a third of the nodes, the shared store, everything at once. `onResult` hears of each when it is over.
+  /// Disturbs a node, a third of the nodes, the shared store, and everything at once. Calls `onResult` after each.
   public mutating func all(onResult: (Result) -> Void = { _ in }) {
     let nodes = herd.world.nodes.count
     onResult(disturb("a node") { $0.kill([0], restartAfter: .seconds(30)) })

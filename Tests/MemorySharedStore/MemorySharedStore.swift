@@ -7,11 +7,11 @@ public import Cluster
 public struct MemorySharedStore {
   public struct Faults: Sendable {
     public var latency = 0.000_3...0.001_2
-    /// Of 1: requests that never come, replies that never come back, messages that nobody hears.
+    /// Probabilities that a request is lost before it is carried out, that a reply is lost, and that a message is lost.
     public var losesRequests = 0.0
     public var losesReplies = 0.0
     public var losesMessages = 0.0
-    /// Each takes its own time; else those of one node keep their order.
+    /// Each packet has a latency of its own; otherwise those of one node keep their order.
     public var reorders = false
     public init() {}
   }
@@ -21,16 +21,16 @@ public struct MemorySharedStore {
     case expire(client: Int, SharedStoreRequestID)
     case connect(client: Int, epoch: Int)
   }
-  /// An object: a copy of its set for each request is what a run would take its time for.
+  /// An object: to copy its set for each request would dominate a run's time.
   private final class Client {
     let incarnation: Incarnation
     var isConnected = false
     var isCut = false
-    /// Of its connection: what belongs to an older one is lost.
+    /// The number of its connection: events of an older one are dropped.
     var epoch = 0
     var lastArrival = Instant.zero
     var waiting: Set<SharedStoreRequestID> = []
-    /// Of the shared store's life when it was connected last.
+    /// The shared store's `life` at its last connection.
     var life: Int?
     init(_ incarnation: Incarnation, epoch: Int) { (self.incarnation, self.epoch) = (incarnation, epoch) }
   }
@@ -42,9 +42,9 @@ public struct MemorySharedStore {
   public private(set) var total = 0
   public private(set) var isDown = false
   public var timeout = Duration.milliseconds(250)
-  /// Between two tries to connect, with full jitter.
+  /// Pause between attempts to connect, in seconds, with full jitter.
   public var backoff = 0.1...2.0
-  /// A replica is so far behind; nil: there is none.
+  /// How far the replica is behind; nil: there is no replica.
   public var replicationLag: Duration? { didSet { replica = store } }
 
   private var events = EventHeap<Event>()
@@ -60,12 +60,12 @@ public struct MemorySharedStore {
 
   public var next: Instant? { events.next }
 
-  /// What a program writes that is none of these machines.
+  /// A write by a program that is not one of these machines.
   public mutating func write(_ request: SharedStoreRequest, at now: Instant) { _ = store.apply(request, at: now) }
 
   // MARK: drivers
 
-  /// A process begins: connects when it can.
+  /// A process begins: it connects when it can.
   public mutating func attach(_ client: Int, _ incarnation: Incarnation, at now: Instant) {
     let epoch = (clients[client]?.epoch ?? 0) + 1
     clients[client] = Client(incarnation, epoch: epoch)
@@ -73,7 +73,7 @@ public struct MemorySharedStore {
     events.add(.connect(client: client, epoch: epoch), at: now + latency())
   }
 
-  /// The process is gone.
+  /// The process has ended.
   public mutating func detach(_ client: Int) {
     clients[client]?.epoch += 1
     clients[client]?.isConnected = false
@@ -99,7 +99,7 @@ public struct MemorySharedStore {
 
   // MARK: faults
 
-  /// No packet between this node and the shared store, until it is mended.
+  /// Drops all packets between this node and the shared store, until `mend`.
   public mutating func cut(_ client: Int, at now: Instant) {
     clients[client]?.isCut = true
     lose(client, "cut", at: now)
@@ -112,13 +112,13 @@ public struct MemorySharedStore {
     isDown = true
     for client in clients.keys.sorted() { lose(client, "down", at: now) }
   }
-  /// - Parameter isFlushed: what it held is gone.
+  /// - Parameter isFlushed: its data is lost.
   public mutating func comeUp(isFlushed: Bool, at now: Instant) {
     isDown = false
     if isFlushed { flush(at: now) }
     for client in clients.keys.sorted() { retry(client, at: now) }
   }
-  /// Another process takes over, with what had come to it.
+  /// The replica takes over, with the data that had reached it.
   public mutating func failOver(at now: Instant) {
     if replicationLag != nil { store = replica }
     log = []
@@ -128,7 +128,7 @@ public struct MemorySharedStore {
       retry(client, at: now)
     }
   }
-  /// - Parameter keepsConnections: FLUSHALL, which no connection notices; the next one finds its marker gone.
+  /// - Parameter keepsConnections: FLUSHALL, which no connection notices; the next one finds its marker missing.
   public mutating func flush(keepsConnections: Bool = false, at now: Instant) {
     store = SharedStoreStore()
     replica = SharedStoreStore()
@@ -141,7 +141,7 @@ public struct MemorySharedStore {
     }
   }
   public mutating func freeze(until end: Instant) { frozenUntil = end }
-  /// What no driver of ours wrote.
+  /// Carries out a request that no driver of ours sent.
   public mutating func tamper(_ request: SharedStoreRequest, at now: Instant) { _ = store.apply(request, at: now) }
   public mutating func forge(_ message: ClusterMessage, from: Incarnation, to client: Int, at now: Instant) {
     events.add(.deliver(client: client, epoch: clients[client]?.epoch ?? 0, .message(message, from: from)), at: now)
@@ -168,7 +168,7 @@ public struct MemorySharedStore {
 
   // MARK: time
 
-  /// What is due, one event at a time; nil: nothing is.
+  /// The next due event; nil: none is due.
   public mutating func take(at now: Instant) -> (client: Int, event: SharedStoreEvent)? {
     while let due = events.next, due <= now, let (at, event) = events.pop() {
       switch event {

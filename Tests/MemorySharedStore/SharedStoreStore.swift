@@ -4,7 +4,8 @@ public import CallFlow
 public import Cluster
 public import Devices
 
-/// What a shared store holds, and what each request does to it, on virtual time. The reference for every shared store: one request is atomic.
+/// The data of a shared store, and the effect of each request on it, on virtual time. The reference for every shared store: one
+/// request is atomic.
 public struct SharedStoreStore: Sendable {
   private struct Held<Value: Sendable>: Sendable {
     var value: Value
@@ -18,7 +19,7 @@ public struct SharedStoreStore: Sendable {
     var call: CallID
     var incarnation: Incarnation
   }
-  /// In the order in which they came: a cursor is the number of the last one read.
+  /// In the order of insertion: a cursor is the number of the last entry read.
   private struct Entries: Sendable {
     var numberOf: [CallID: UInt64] = [:]
     var inOrder: [(number: UInt64, entry: CallEntry)] = []
@@ -43,7 +44,7 @@ public struct SharedStoreStore: Sendable {
   private var rank: Int64 = 0
   private var number: UInt64 = 0
 
-  /// What a request told the channels; the caller takes it. `to` nil: all.
+  /// Messages that a request published, which the caller delivers. `to` nil: all nodes.
   public var published: [(message: ClusterMessage, to: String?)] = []
 
   public init() {}
