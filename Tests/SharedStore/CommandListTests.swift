@@ -3,12 +3,12 @@ import Testing
 
 @testable import SharedStore
 
-/// The table of docs/design/cluster-shared-store.md lists every command that is sent, with its options and the Redis that introduced it: none is
-/// younger than 6.2. The rule for an ACL user there allows these, and no other.
+/// The table of docs/design/cluster-shared-store.md lists every command that is sent, with its options and the Redis version that
+/// introduced it: none is younger than 6.2. The rule for an ACL user there allows these, and no others.
 @Suite struct CommandListTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
-  /// Of `trunkline records follow`, which has a user of its own, and those for Sentinels, which have users of their own.
+  /// Commands of `trunkline records follow`, which has a user of its own, and those for Sentinels, which have users of their own.
   private static let ofNoNode: Set<String> = ["SENTINEL", "XREAD", "XREVRANGE"]
 
   /// A row of the page: the name in its first cell, the words in capitals of its second, the versions of its last.
@@ -23,7 +23,7 @@ import Testing
     return try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n")
   }
 
-  /// The rows below the heading `Commands` that have so many cells: 4 of commands, 3 of Lua.
+  /// The rows below the heading `Commands` with this number of cells: 4 for commands, 3 for Lua.
   private static func rows(cells count: Int) throws -> [Row] {
     let section = try lines().drop { $0 != "## Commands" }.dropFirst().prefix { !$0.hasPrefix("## ") }
     return section.compactMap { line in
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  /// All that Redis runs as Lua, but the trial of permissions.
+  /// All Lua that Redis runs, except the trial of permissions.
   private static let scripts = (SharedStoreScript.allCases.map(\.source) + [SharedStoreScript.mark]).joined(separator: "\n")
 
   /// Names and options of the commands that scripts call.

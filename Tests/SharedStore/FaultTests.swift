@@ -9,7 +9,7 @@ import Testing
 
 @testable import SharedStore
 
-/// What becomes of a shared store's thread when its shared store is ill. Each test has a Redis of its own.
+/// The shared store's thread when its shared store fails. Each test has a Redis of its own.
 @Suite(.serialized) struct FaultTests {
   private let look = SharedStoreRequest.locate(user: "alice", entering: nil)
 
@@ -90,7 +90,7 @@ import Testing
     let path = try SlowPath(to: redis.port, delay: 0)
     let node = try RedisNode("a", settings(path.port, commandTime: .milliseconds(250)))
     path.swallow(true)
-    // nobody asks anything: the subscription finds it
+    // no request is sent: the subscription finds it
     try node.waitFor("lost")
     path.swallow(false)
     try node.waitFor("connected", count: 2)
@@ -107,7 +107,7 @@ import Testing
     var settings = settings(0, commandTime: .milliseconds(250))
     settings.servers = .cluster([.init("127.0.0.1", peers.nodes[0].port)])
     let node = try RedisNode("a", settings)
-    // the subscription is at the first
+    // the subscription is at the first node
     peers.nodes[2].stop()
     try node.waitFor("lost")
     try waitUntil("it says which") { node.note.contains("127.0.0.1:\(peers.nodes[2].port)") }
@@ -131,7 +131,7 @@ import Testing
       now = now + .milliseconds(2)
       _ = shard.next(at: now)
     }
-    // many wait and the oldest is answered late, but answers come
+    // many commands wait and the oldest is answered late, but answers arrive
     for _ in 0..<30 { shard.append(.init(sent: now, deadline: now + .seconds(60))) }
     for _ in 0..<30 {
       now = now + .milliseconds(1_900)
@@ -204,7 +204,7 @@ import Testing
     let node = try RedisNode("a", settings, connects: false)
     try waitUntil("named") { node.note.contains("no right to HSET, XADD") }
     redis.say("ACL", "SETUSER", "node", "+hset", "+xadd", "-info")
-    // another node: the first may have read INFO before its right went, and then asks no more
+    // another node: the first may have read INFO before its right was removed, and then reads it no more
     let late = try RedisNode("b", settings, connects: false)
     try waitUntil("named") { late.note.contains("no right to INFO") }
     redis.say("ACL", "SETUSER", "node", "+info")
@@ -236,7 +236,7 @@ import Testing
       let user = "u\(round)"
       let call = CallLocation(CallID(round), at: node.incarnation, .incoming)
       redis.say("SCRIPT", "FLUSH")
-      // entered by a script that is gone, left by a command that is not
+      // entered by a script that was flushed, removed by a plain command
       let replies = try node.ask([
         .locate(user: user, entering: call), .leaveCall(user: user, call.call), .consumeQuota(user: user, most: 1),
         .enter(location(user, "phone", node.incarnation)), .leave(DeviceKey(user: user, device: "phone"), SessionID("s1")),
@@ -259,7 +259,7 @@ import Testing
       redis.say("HSET", "tl:{u:alice}:where", "broken\(number)", value)
       redis.say("HSET", "tl:{u:alice}:devices", "broken\(number)", value)
     }
-    // longer than a command line may be
+    // longer than a command line allows
     for key in ["tl:{u:alice}:where", "tl:{u:alice}:devices"] {
       redis.say("EVAL", "return redis.call('HSET', KEYS[1], 'long', string.rep('[', 1048576))", "1", key)
     }
@@ -276,7 +276,7 @@ import Testing
     #expect(nodes.count == 1 && dropped == 1)
     #expect(try node.ask(.entries(of: node.incarnation, cursor: 0)) == .entries([], next: 0, dropped: 1))
     #expect(node.metric("values_dropped_total") == 23)
-    // a value of the wrong kind is an answer too
+    // a value of the wrong type is refused
     redis.say("SET", "tl:{u:bob}:where", "x")
     #expect(try outcome(node, .locate(user: "bob", entering: nil)).contains("refused"))
     // unknown fields are ignored
@@ -303,7 +303,7 @@ import Testing
     try waitUntil("heard") { b.messages.count == 3 && b.dropped == junk.count }
     #expect(b.messages == [.revoked(alice), .revoked(alice), .revoked(bob)])
     #expect(b.events == ["connected"])
-    // too long to be taken is not sent
+    // a value that is too long for its readers is not sent
     let long = SharedStoreRequest.publish(
       .wake(DeviceKey(user: "a", device: "b"), call: CallID(1), content: [UInt8](repeating: 97, count: 20_000)), to: "b")
     #expect(try outcome(a, long).contains("the value is longer than other nodes read"))
@@ -313,7 +313,7 @@ import Testing
     let redis = try RedisPeer()
     let node = try RedisNode("a", settings(redis.port))
     let many = (0..<5_100).map { SharedStoreRequest.renew(lease(Incarnation(node: "n\($0)", started: 1)), for: .seconds(60)) }
-    // each reads all that are there: only the first ones are quick enough to send so many
+    // each reads all leases: only the first ones are quick enough to send so many
     for request in stride(from: 0, to: 200, by: 1).map({ many[$0] }) { _ = try node.ask(request) }
     let rest = (200..<5_100).map { "n\($0)" }
     let value = #"{"v":1,"i":"NAME.1","url":"wss://a.example.com/v1/connect","sip":"sip:127.0.0.1"}"#
@@ -375,7 +375,8 @@ import Testing
     let owner = try #require(peers.nodes.first { !$0.say("GET", "tl:{u:\(user)}:where").contains("MOVED") })
     let other = try #require(peers.nodes.first { $0 !== owner })
     let id = other.say("CLUSTER", "MYID")
-    // As redis-cli moves one: who imports a slot gets a newer epoch with it, else the old owner's next message takes the slot back.
+    // As redis-cli does it: the importing node gets a newer epoch with the slot, otherwise the old owner's next message reclaims
+    // it.
     other.say("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.say("CLUSTER", "MYID"))
     owner.say("CLUSTER", "SETSLOT", slot, "MIGRATING", id)
     for peer in [other, owner] + peers.nodes.filter({ $0 !== owner && $0 !== other }) {

@@ -10,8 +10,8 @@ import Testing
 
 @testable import SharedStore
 
-/// Somebody who may write to the shared store and does not have the cluster's key: what they put there is skipped and counted, and the nodes that own
-/// the places write them anew. The key of before is such a key.
+/// A client that may write to the shared store, but does not have the cluster's key: its values are skipped and counted, and the
+/// nodes write their own again. A previous key is such a key, too.
 @Suite(.serialized) struct ForgedValueTests {
   private static func signed(_ port: UInt16, _ key: String = "a cluster's key of thirty-two bytes") -> SharedStoreSettings {
     var out = settings(port)
@@ -64,10 +64,10 @@ import Testing
       return
     }
     #expect(try grants(node) == [mine])
-    // a good row that another number was put in front of
+    // a genuine row with another number prepended
     redis.say("HSET", "tl:{grants}:rows", "alice", "15551 15559\n" + (row.split(separator: "\n").last ?? ""))
     #expect(try grants(node) == [mine], "a user has no number that the token did not name")
-    // a later token of a user that is none keeps a number from nobody
+    // a forged later token of an invented user keeps a number from no user
     redis.say("HSET", "tl:{grants}:rows", "mallory", forged.replacing("15551", with: "15552"))
     redis.say("HSET", "tl:{grants}:numbers", "15552", "mallory")
     let bob = grant("bob", "+15552", 2_000)
@@ -104,7 +104,7 @@ import Testing
     let good = try located(b)
     #expect(good.whereabouts.count == 1 && good.devices.count == 1 && good.calls.count == 1 && good.dropped == 0)
     #expect(try b.ask(.entry(call, of: a.incarnation)) == .entries([entry(call)], next: 0))
-    // moved: to another device, call, user
+    // moved to another device, call or user
     for (key, field) in [("where", "phone"), ("devices", "phone"), ("calls", call.description)] {
       let value = redis.say("HGET", "tl:{u:alice}:\(key)", field)
       redis.say("HSET", "tl:{u:alice}:\(key)", key == "calls" ? CallID(8).description : "other", value)
@@ -120,16 +120,16 @@ import Testing
     #expect(mallory.whereabouts.isEmpty && mallory.devices.isEmpty && mallory.calls.isEmpty && mallory.dropped == 3)
     #expect(try b.ask(.entries(of: a.incarnation, cursor: 0)) == .entries([entry(call)], next: 0, dropped: 1))
     #expect(try b.ask(.tombstone(of: CallID(8))) == .tombstone(nil, dropped: 1))
-    // a revocation taken back by whoever may write
+    // a revocation removed by a client that may write
     let stored = redis.say("HGET", "tl:{u:alice}:devices", "phone")
     redis.say("HSET", "tl:{u:alice}:devices", "phone", stored.replacing("\"x\":3000", with: "\"x\":null"))
     #expect(try located(b).devices.isEmpty)
-    // the later word of nobody does not keep a node's own from its place, nor does the newer session of nobody
+    // neither a forged later value nor a forged newer session keeps a node from writing its own
     redis.say("HSET", "tl:{u:alice}:devices", "phone", #"{"w":9000000000000,"v":1,"f":1,"l":9000000000000}"#)
     _ = try a.ask(.register(user: "alice", [.stored(device("alice", "phone", seen: 2_000, revoked: 3_000))]))
     #expect(try located(b).devices == good.devices)
     redis.say("HSET", "tl:{u:alice}:where", "phone", #"{"t":9000000000000,"v":1,"i":"evil.5","s":"x"}"#)
-    // it gives way in the same request
+    // the forged value is replaced in the same request
     guard case .entered(nil, _, _, _, false, _) = try a.ask(.enter(location("alice", "phone", a.incarnation), since: 5)) else {
       Issue.record("a forged newer session stands in the way")
       return
@@ -186,7 +186,7 @@ import Testing
     #expect(b.metric("values_unsigned_total") >= 4)
     #expect(try commit("user:alice", 10, 20, "twenty\n", []) == .committed(.done, version: 10, last: 10))
     #expect(try head("user:alice") == ("twenty\n", 20))
-    // an older one is genuine: that it is older its version says, which is in it
+    // an older head is genuine; the version in it shows that it is older
     redis.say("HSET", "tl:{dirs}:heads", "user:alice", first)
     #expect(try head("user:alice") == ("ten\n", 20))
   }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SharedStore
 
-/// What is made of a shared store's first answers, and of names: pure.
+/// The checks of a shared store's first answers, and the names of keys: pure.
 @Suite struct GreetingTests {
   private let greeting = SharedStoreGreeting(username: nil, password: nil, clientName: "trunkline-a")
 
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test func `slots are those of Redis Cluster`() {
-    // CLUSTER KEYSLOT of a Redis 7.0
+    // as CLUSTER KEYSLOT of a Redis 7.0 returns it
     #expect(SharedStoreKeys.slot("123456789") == 12_739)
     #expect(SharedStoreKeys.slot("u:alice") == SharedStoreKeys.slot("u:alice"))
     #expect(SharedStoreKeys.slot("") == 0)
@@ -114,7 +114,7 @@ import Testing
           connect: user.map { _ in 2 })
         line.legs = user == nil ? nil : []
         #expect(kept(CallEntry(line, users: users)) == CallEntry(line, users: users))
-        // a new field of a start line, of a device or of a lease needs its place in ValueCoding
+        // a new field of a start line, of a device or of a lease must be added to ValueCoding
         #expect(Mirror(reflecting: line).children.count == 10)
       }
     }

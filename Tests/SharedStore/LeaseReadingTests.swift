@@ -4,7 +4,7 @@ import Testing
 
 @testable import SharedStore
 
-/// Whose leases are kept when there are more than anybody has nodes.
+/// Which leases are kept when there are more than the limit.
 @Suite struct LeaseReadingTests {
   private func value(_ node: String, calls: Int = 0) -> RESPValue {
     .bytes(Array(#"{"v":1,"i":"\#(node).1","url":"wss://x","sip":"sip:10.0.0.1:5060","calls":\#(calls)}"#.utf8))

@@ -3,7 +3,8 @@ import Cluster
 import Foundation
 import MemorySharedStore
 
-/// The shared store in memory, as the contract uses it: from any thread, on a time of its own, which goes on when somebody waits and not otherwise.
+/// The shared store in memory, as the contract uses it: callable from any thread, on a virtual time that advances only while a
+/// caller waits.
 final class MemoryHub: @unchecked Sendable {
   private let lock = NSLock()
   private var sharedStore = MemorySharedStore(seed: 1)
@@ -42,7 +43,7 @@ final class MemoryHub: @unchecked Sendable {
     }
   }
 
-  /// Time goes on by as much as the contract lets pass between two looks at a real shared store.
+  /// Advances the time by the interval at which the contract polls a real shared store.
   func pass() { lock.withLock { now = now + .milliseconds(5) } }
 
   private func take() {
@@ -56,7 +57,8 @@ final class MemoryHub: @unchecked Sendable {
     }
   }
 
-  /// From event to event. One after the other of those who wait: a thread that finds its reply taken by another's step is done.
+  /// Advances from event to event. The waiting threads do it one after the other: a thread whose reply was read in another's step
+  /// is done.
   private func wait(until isDone: () -> Bool) throws {
     try lock.withLock {
       take()
@@ -69,7 +71,7 @@ final class MemoryHub: @unchecked Sendable {
   }
 }
 
-/// One node's way to a `MemoryHub`.
+/// One node's connection to a `MemoryHub`.
 final class MemoryNode: SharedStoreUnderTest, @unchecked Sendable {
   let incarnation: Incarnation
   private let hub: MemoryHub

@@ -10,11 +10,11 @@ import SIPDialogs
 import SharedStore
 import Testing
 
-/// What the shared store's memory costs: of 10,000 users, by MEMORY USAGE.
+/// The memory that a shared store needs for 10,000 users, by MEMORY USAGE.
 @Suite(.serialized) struct MemoryTests {
   private static let count = 10_000
 
-  /// Of all keys that begin so, in bytes.
+  /// The memory of all keys that match the pattern, in bytes.
   private func memory(_ redis: RedisPeer, _ pattern: String) -> Int {
     let script = """
       local sum, cursor = 0, '0'
@@ -92,7 +92,7 @@ import Testing
     let node = try RedisNode("n1", settings(redis.port), started: 1_790_000_000_000)
     let rows = (0..<Self.count).map { number -> SharedGrant in
       let grant = TokenGrant(numbers: ["+\(4_930_000_000_000 + number)"], name: "Name \(number)", maxCalls: 2, issuedAt: 1)
-      // the shared store drops what is old by its own clock
+      // the shared store drops old grants by its own clock
       return SharedGrant(user: "user\(number)@example.com", grant: grant, issuedAt: 1_790_000_000_000, seen: 1 << 50)
     }
     let step = Cluster.Limits.grantsPerPut

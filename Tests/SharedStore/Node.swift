@@ -9,15 +9,15 @@ import Platform
 import PushPolicy
 import SharedStore
 
-/// One node's way to a shared store, as the contract uses it.
+/// One node's connection to a shared store, as the contract uses it.
 protocol SharedStoreUnderTest: AnyObject {
   var incarnation: Incarnation { get }
-  /// All at once; the replies in the order of the requests.
+  /// Sends all at once; returns the replies in the order of the requests.
   func ask(_ requests: [SharedStoreRequest]) throws -> [Result<SharedStoreReply, SharedStoreFailure>]
-  /// What was heard so far.
+  /// The messages received so far.
   var messages: [ClusterMessage] { get }
   func stop()
-  /// Until it is so, or 20 s of this shared store's time have passed.
+  /// Waits until the condition holds, or fails after 20 s of this shared store's time.
   func wait(for what: String, _ condition: () throws -> Bool) throws
 }
 
@@ -41,7 +41,7 @@ extension SharedStoreUnderTest {
   }
 }
 
-/// A `RedisSharedStore` that is asked and waited for.
+/// A `RedisSharedStore` with methods that wait for replies.
 final class RedisNode: SharedStoreUnderTest {
   let incarnation: Incarnation
   let readiness = Readiness()
@@ -65,12 +65,12 @@ final class RedisNode: SharedStoreUnderTest {
   var events: [String] { inbox.read { $0.events } }
   var dropped: Int { inbox.read { $0.dropped } }
   var repliedTwice: Int { inbox.read { $0.twice } }
-  /// What `/readyz` would say.
+  /// The note that `/readyz` would show.
   var note: String { readiness.report.first { $0.component == "shared-store" }?.note ?? "" }
 
   func ask(_ requests: [SharedStoreRequest]) throws -> [Result<SharedStoreReply, SharedStoreFailure>] {
     let ids = post(requests)
-    // Each reply is looked at once: the shared store's thread waits for this lock.
+    // Each reply is checked only once: the shared store's thread waits for this lock.
     var replied = 0
     try inbox.wait("replies to \(requests.count) requests; \(note)") { seen in
       while replied < ids.count, seen.replies[ids[replied]] != nil { replied += 1 }
@@ -100,7 +100,7 @@ final class RedisNode: SharedStoreUnderTest {
   }
 }
 
-/// What a node's shared store has told. Its thread writes, the test reads and waits.
+/// Events of a node's shared store. Its thread writes, the test reads and waits.
 private final class Inbox: @unchecked Sendable {
   struct Seen {
     var replies: [UInt64: Result<SharedStoreReply, SharedStoreFailure>] = [:]
@@ -151,7 +151,7 @@ private final class Inbox: @unchecked Sendable {
 
 extension CallID { init(_ number: UInt64) { self.init(high: 0x4000, low: 0x8000_0000_0000_0000 | number) } }
 
-/// - Parameter commandTime: long where time is not what is tested, for busy machines.
+/// - Parameter commandTime: long where the test is not about time, for busy machines.
 func settings(_ port: UInt16, commandTime: Duration = .seconds(10)) -> SharedStoreSettings {
   var settings = SharedStoreSettings(.redis(.init("127.0.0.1", port)))
   settings.commandTime = commandTime

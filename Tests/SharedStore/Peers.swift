@@ -6,7 +6,7 @@ import Testing
 
 struct PeerFailure: Error, CustomStringConvertible { var description: String }
 
-/// Asks again and again until it is so, or `seconds` have passed.
+/// Polls until the condition holds, or fails after `seconds`.
 func waitUntil(_ what: String, seconds: Double = 60, _ condition: () throws -> Bool) throws {
   let end = Date().addingTimeInterval(seconds)
   while Date() < end {
@@ -16,7 +16,7 @@ func waitUntil(_ what: String, seconds: Double = 60, _ condition: () throws -> B
   throw PeerFailure(description: "not within \(seconds) s: \(what)")
 }
 
-/// A `redis-server` of the test's own: a free port, a folder that goes with it, ended by its pid.
+/// A `redis-server` of the test's own: a free port, a folder that is removed with it, ended by its pid.
 final class RedisPeer {
   let port: UInt16
   let folder: String
@@ -27,7 +27,7 @@ final class RedisPeer {
 
   static func freePort() throws -> UInt16 { try TCPListener(bind: SocketAddress(.loopback, 0)).localAddress.port }
 
-  /// Servers that Python packages bring, older and newer than Debian's, with what each states of itself in `INFO`.
+  /// Servers in Python packages, older and newer than Debian's, with the name that each states in `INFO`.
   enum Bundled: String, CaseIterable {
     case redis6 = "redis_version:6.2"
     case redis8 = "redis_version:8."

@@ -10,7 +10,7 @@ import Store
 import Synchronization
 import Testing
 
-/// Records from a store's file into the stream of a Redis, and out of it with a follower.
+/// Records from a store's file into the stream of a Redis, and out of the stream by a follower.
 @Suite(.serialized) struct RecordStreamTests {
   private func record(_ number: UInt64) -> CallRecord {
     CallRecord(orphan: entry(CallID(number)).line, at: 1_790_000_001_000 + Int64(number))
@@ -18,7 +18,7 @@ import Testing
 
   private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-  /// A process with a store and a shared store, as the gateway has them.
+  /// A process with a store and a shared store, connected as in the gateway.
   private func process(_ folder: String, _ node: String, _ port: UInt16, records: ClosedRange<UInt64>?) throws -> CallStore {
     let box = Box()
     let connected = DispatchSemaphore(value: 0)
@@ -42,7 +42,7 @@ import Testing
     return store
   }
 
-  /// Who waits for which answer.
+  /// The callbacks that wait for answers.
   private final class Box: Sendable {
     private let answers = Mutex<[UInt64: @Sendable (RecordAnswer) -> Void]>([:])
     private let numbers = Atomic<UInt64>(0)
@@ -82,7 +82,7 @@ import Testing
     let first = try process(a, "a", redis.port, records: 1...20)
     #expect(first.written.value == 20)
     #expect(redis.say("XLEN", "tl:{records}") == "20")
-    // killed before its place was written: all of them are given again
+    // killed before the shipped position was written: all of them are sent again
     try FileManager.default.removeItem(atPath: a + "/calls.jsonl.shipped")
     _ = try process(a, "a", redis.port, records: 21...22)
     #expect(redis.say("XLEN", "tl:{records}") == "22")

@@ -47,7 +47,7 @@ extension SharedStoreContract {
   func directories(_ a: any SharedStoreUnderTest, _ b: any SharedStoreUnderTest) throws {
     let (scope, other) = ("user:" + user("d}"), "account:" + user("o"))
     var number = 0
-    /// A part that is staged.
+    /// Stages a part of each text.
     func stage(_ sharedStore: any SharedStoreUnderTest, _ texts: String...) throws -> [String] {
       let pieces = texts.map { text in
         number += 1
@@ -85,7 +85,7 @@ extension SharedStoreContract {
       }
       return seen
     }
-    // later than what other runs have left
+    // later than the versions of other runs
     let base = try versions(since: 0).last + 100
     let before = try head(scope)
     #expect(before.text == nil && before.version == 0)

@@ -8,7 +8,7 @@ import Testing
 extension SharedStoreContract {
   func grants(_ a: any SharedStoreUnderTest, _ b: any SharedStoreUnderTest) throws {
     let (alice, bob) = (user("grants}"), user("bob \u{e9}"))
-    // a fraction of a second ago: the shared store drops what is old by its own clock
+    // a fraction of a second ago: the shared store drops old grants by its own clock
     let seen = try #require(
       try { () throws -> Int64? in
         guard
@@ -96,7 +96,7 @@ extension SharedStoreContract {
     _ = try put(a, whole)
     #expect(try changed() == [whole])
 
-    // written otherwise: it is the same number
+    // the same number, written differently
     let moved = grant(dora, ["00" + first.dropFirst(), third], 200)
     #expect(try put(b, moved) == (1, []), says("a later token of another user gets the number"))
     let left = grant(carol, [second], 100)
@@ -123,7 +123,7 @@ extension SharedStoreContract {
     _ = try put(a, SharedGrant(user: dora, grant: nil, issuedAt: 500, seen: grant(dora, [], 0).seen))
     #expect(try put(a, grant(erin, [first], 160)) == (1, []), says("an erased user's numbers are free"))
 
-    // by two nodes, in any order
+    // from two nodes, in any order
     var tokens: [SharedGrant] = []
     for time in 600..<604 as Range<Int64> { tokens += [grant(carol, [third], time), grant(dora, [third], time)] }
     for (index, token) in tokens.shuffled().enumerated() { _ = try put(index % 2 == 0 ? a : b, token) }
@@ -131,7 +131,7 @@ extension SharedStoreContract {
     #expect(rows.filter { $0.grant?.numbers.contains(third) ?? false }.map(\.user) == [dora], says("a number has one user"))
   }
 
-  /// Redis alone: its clock says what is old.
+  /// Redis alone: its clock decides which grants are old.
   func oldGrants(_ a: any SharedStoreUnderTest) throws {
     let old = SharedGrant(user: user("old"), grant: TokenGrant(numbers: ["+1888\(run)"]), issuedAt: 2, seen: 1_000)
     let new = SharedGrant(user: user("new"), grant: TokenGrant(numbers: ["+1888\(run)"]), issuedAt: 1, seen: 1 << 50)

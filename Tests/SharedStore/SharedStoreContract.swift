@@ -7,15 +7,15 @@ import Devices
 import Foundation
 import Testing
 
-/// What every shared store does with every request, whatever it is made of. `shared_store` gives a node's way to one and the same shared store, which may hold
-/// things: users, calls and trunks of a run have names of their own.
+/// The effects of every request on every implementation of a shared store. The closure returns a node's connection to one and the
+/// same shared store, which may contain data: users, calls and trunks of a run have names of their own.
 ///
 ///     let contract = SharedStoreContract("Redis") { name, started in try RedisNode(name, settings, started: started) }
 ///     try contract.check()
 struct SharedStoreContract {
   let name: String
   let sharedStore: (_ node: String, _ started: Int64) throws -> any SharedStoreUnderTest
-  /// In names: other runs on the same shared store do not meet this one.
+  /// Part of all names, so that other runs on the same shared store do not collide with this one.
   let run = "\(UInt32.random(in: 0 ... .max))"
 
   init(_ name: String, _ sharedStore: @escaping (_ node: String, _ started: Int64) throws -> any SharedStoreUnderTest) {
@@ -104,7 +104,7 @@ struct SharedStoreContract {
     #expect(old.before == second && old.isOlder, says("a session that is put back does not take the place of a newer one"))
     #expect(try located(a, user).whereabouts == [second])
     #expect(try b.enter(second, since: later.since).since == later.since, says("the newer one is put back"))
-    // a late word of the session that was replaced
+    // a late update by the session that was replaced
     var late = first
     late.state = .fg
     #expect(try a.ask(.update(late)) == .done)
@@ -127,7 +127,7 @@ struct SharedStoreContract {
       try located(a, user).whereabouts.map(\.device.device) == ["desk"], says("a word after its end does not bring it back"))
   }
 
-  /// Of a call and a device that cross, one sees the other.
+  /// If a call and a device are entered at the same time, one sees the other.
   private func crossing(_ a: any SharedStoreUnderTest, _ b: any SharedStoreUnderTest) throws {
     for round in 0..<50 as Range<UInt64> {
       let user = user("cross-\(round)")
@@ -141,7 +141,7 @@ struct SharedStoreContract {
     }
   }
 
-  /// One request of each at the same time.
+  /// Sends one request of each at the same time.
   private func together(
     _ a: any SharedStoreUnderTest, _ first: SharedStoreRequest, _ b: any SharedStoreUnderTest, _ second: SharedStoreRequest
   ) throws -> (SharedStoreReply, SharedStoreReply) {
@@ -190,7 +190,7 @@ struct SharedStoreContract {
     func location(_ number: UInt64, _ sharedStore: any SharedStoreUnderTest) -> CallLocation {
       CallLocation(call(number), at: sharedStore.incarnation, number % 2 == 0 ? .incoming : .outgoing)
     }
-    // all at once: whoever finds fewer than `most` before itself has room, and these are exactly so many
+    // all at once: a call that finds fewer than `most` before itself is admitted, and exactly `most` are
     let most = 5
     let replies = try a.ask((0..<20).map { .locate(user: user, entering: location($0, a)) })
     var admitted: Set<CallID> = []
@@ -354,7 +354,7 @@ struct SharedStoreContract {
     #expect(b.messages.filter { toB.contains($0) || toAll.contains($0) } == toB + toAll, says("each once, in order"))
   }
 
-  /// Whatever a user's name holds, its keys are its own and of one slot.
+  /// Whatever characters a user's name contains, its keys are its own and in one slot.
   private func strangeNames(_ a: any SharedStoreUnderTest) throws {
     let names = [
       "}", "{", "a}b{c}", "", "ü☎", "a b\r\nc", "%7D", String(repeating: "x", count: 500), String(repeating: "x", count: 501),

@@ -4,7 +4,7 @@ import Foundation
 import SharedStore
 import Testing
 
-/// Each starts what it needs, on free ports of loopback.
+/// Each test starts the servers that it needs, on free ports of loopback.
 @Suite(.serialized) struct SharedStoreContractTests {
   @Test func `the shared store in memory, which stands for the others in tests on virtual time`() throws {
     let hub = MemoryHub()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SharedStore
 
-/// What a signature holds, and what it does not.
+/// Which changes a signature detects, and which it does not.
 @Suite struct SharedStoreSealTests {
   private let key = Array("a cluster's key of thirty-two bytes".utf8)
   private let value = Array(#"{"v":1,"i":"a.1","s":"x"}"#.utf8)
@@ -34,7 +34,7 @@ import Testing
       for bit in [1, 0x20, 0x80] as [UInt8] {
         var damaged = sealed
         damaged[index] ^= bit
-        // of the last character of a tag two bits are no part of it
+        // two bits of a tag's last character are not part of the tag
         if Base64URL.decode(damaged.dropLast(2).suffix(22)) == Base64URL.decode(sealed.dropLast(2).suffix(22)),
           damaged.dropLast(24).elementsEqual(sealed.dropLast(24)), damaged.suffix(2).elementsEqual(sealed.suffix(2))
         {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A path to a port that takes its time, or swallows everything: bytes go in both directions on threads of their own.
+/// A path to a port that delays or swallows everything: bytes are forwarded in both directions on threads of their own.
 final class SlowPath: @unchecked Sendable {
   let port: UInt16
   private let listener: Int32
@@ -36,11 +36,11 @@ final class SlowPath: @unchecked Sendable {
     for socket in sockets { shutdown(socket, Int32(SHUT_RDWR)) }
   }
 
-  /// From now on nothing comes through, and nobody is told; what is swallowed is lost.
+  /// From now on bytes are dropped, and neither end is notified; dropped bytes are lost.
   func swallow(_ on: Bool) {
     lock.withLock {
       swallows = on
-      // what stood before is half open for good; new ones are good again
+      // earlier connections are half open for good, so they are closed; new ones work
       if !on { for socket in sockets { shutdown(socket, Int32(SHUT_RDWR)) } }
     }
   }

@@ -10,8 +10,8 @@ import Testing
 
 @testable import SharedStore
 
-/// Values as whoever may write to the shared store could have written them. What is made of them never traps, and nothing of them gets into a SIP
-/// message, a push request or a terminal that could not have come from a node of ours.
+/// Values as a client that may write to the shared store could write them. Decoding them never traps, and nothing gets from them
+/// into a SIP message, a push request or a terminal that a node of ours could not have written.
 @Suite struct ValueTests {
   private let node = Incarnation(node: "n2", started: 1_790_000_000_000)
 
@@ -167,7 +167,8 @@ import Testing
         if bytes.isEmpty { bytes = [123] }
       }
       let json = String(decoding: bytes, as: UTF8.self)
-      // Each is read as what it was made of, and one of eight as everything else, too: what is no such object is dropped by its first key.
+      // Each is decoded as the type that it was made from, and one of eight as every other type, too: an object of another type
+      // fails at its first key.
       let kind = number % samples.count
       let isForAll = number / samples.count % 8 == 0
       if kind == 0 || isForAll, let entry = readEntry(json) {
