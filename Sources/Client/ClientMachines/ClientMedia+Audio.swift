@@ -41,13 +41,13 @@ extension ClientMedia {
 
   mutating func refuse() { statistics.refusedPackets += 1 }
 
-  /// Fills the next 20 ms of the configured band, at the loudspeaker's pace. Silence before audio may run. No allocation.
+  /// Writes the next 20 ms in the configured band, for the loudspeaker. Silence before audio may run. No allocation.
   public mutating func play(into samples: inout MutableSpan<Int16>, at now: Instant) {
     for index in 0..<samples.count { samples[index] = 0 }
     guard isActive, remote != nil, samples.count == configuration.band.samplesPerTick else { return }
     if let band = audioReceiver?.band, band < configuration.band {
       var frame = narrowed
-      narrowed = []  // else the array is copied when it is written
+      narrowed = []  // otherwise the array is copied when it is written
       defer { narrowed = frame }
       var room = frame.mutableSpan
       for index in room.indices { room[index] = 0 }
@@ -63,8 +63,8 @@ extension ClientMedia {
     }
   }
 
-  /// Sends 20 ms of the configured band, at the microphone's pace; nothing before audio may run, silence while muted. A pause is not coded: packets of
-  /// it that are there already are sent again. No allocation.
+  /// Sends 20 ms in the configured band, from the microphone; nothing before audio may run, silence while muted. A pause is not
+  /// encoded: earlier packets of it are sent again. No allocation.
   public mutating func send(captured samples: Span<Int16>, into output: inout Output) {
     guard isActive, let remote, samples.count == configuration.band.samplesPerTick else { return }
     statistics.microphoneLevel = microphone.measure(samples)
@@ -84,7 +84,7 @@ extension ClientMedia {
     }
   }
 
-  /// - Parameter target: has room for all that becomes of `samples`.
+  /// - Parameter target: has room for all converted samples.
   private func convert(
     _ samples: Span<Int16>, _ converter: borrowing BandConverter, from: AudioBand, to: AudioBand,
     into target: inout MutableSpan<Int16>
@@ -104,7 +104,7 @@ extension ClientMedia {
     let isSilence = isPause || silenceDetector.isLingering
     if !isSilence { silence?.removeAll() }
     var frame = coded
-    coded = []  // else the array is copied when it is written
+    coded = []  // otherwise the array is copied when it is written
     defer { coded = frame }
     var room = frame.mutableSpan
     let length = (try? encoder?.encode(samples, into: &room)) ?? 0
@@ -116,14 +116,14 @@ extension ClientMedia {
     frame.withUnsafeBytes { transmit(UnsafeRawBufferPointer(rebasing: $0[..<length]), remote, &output) }
   }
 
-  /// Sends 20 ms of audio that is coded already, in the negotiated codec; nothing before audio may run. For owners that code audio
-  /// themselves: call it every 20 ms.
+  /// Sends 20 ms of encoded audio in the negotiated codec; nothing before audio may run. For owners that encode audio themselves:
+  /// call it every 20 ms.
   public mutating func send(encoded payload: [UInt8], into output: inout Output) {
     guard isActive, let remote, !payload.isEmpty, payload.count <= AudioCodecs.Limits.opusFrameLength else { return }
     payload.withUnsafeBytes { bytes in transmit(bytes, remote, &output) }
   }
 
-  /// Header and protection around a payload.
+  /// Adds the header and the protection to a payload, and sends it.
   private mutating func transmit(_ payload: UnsafeRawBufferPointer, _ remote: AppMedia, _ output: inout Output) {
     defer { timestamp &+= remote.codec.clockRateHz / 50 }
     guard keys != nil, let pair = agent.nominatedPair else { return }

@@ -3,19 +3,19 @@ public import Bytes
 import ICE
 public import TURN
 
-/// TURN (docs/operate/nat.md#turn): a relayed candidate of ours joins the others when none of them has found the gateway soon, and alone makes the next path
-/// when one on which every way was open has failed.
+/// TURN (docs/operate/nat.md#turn): our relayed candidate is added when no other candidate has reached the gateway soon. After a
+/// path with all kinds of candidates has failed, the next path uses relays alone.
 extension ClientMedia {
-  /// TURN servers for the next generation; those of before serve on.
+  /// TURN servers for the next generation; the current ones stay in use until then.
   public mutating func use(relays servers: [TURNServer]) { configuration.relays = servers }
 
-  /// The connection with this number is there: a TLS handshake is done, a UDP socket has a server's address.
+  /// The connection with this number is open: its TLS handshake is done, or its UDP socket has the server's address.
   public mutating func relayOpened(_ number: Int, at now: Instant, into output: inout Output) {
     if relays?.has(number) == true { relays?.opened(number, at: now, into: &output) }
     drainRelays(now, &output)
   }
 
-  /// It has failed, or ended, or never came about.
+  /// The connection has failed or ended, or could not be opened.
   public mutating func relayClosed(_ number: Int, _ why: String, at now: Instant, into output: inout Output) {
     if relays?.has(number) == true {
       relays?.closed(number, why, at: now, into: &output)
@@ -25,7 +25,7 @@ extension ClientMedia {
     drainRelays(now, &output)
   }
 
-  /// A datagram of a server, or a piece of its stream.
+  /// A datagram from a server, or a piece of its stream.
   public mutating func relayReceived(_ number: Int, _ bytes: [UInt8], at now: Instant, into output: inout Output) {
     var payloads: [(SocketAddress, ArraySlice<UInt8>)] = []
     let local: SocketAddress?
@@ -46,7 +46,7 @@ extension ClientMedia {
 
   // MARK: within
 
-  /// The gateway's candidates are known: relays are on their way from now on, or a little later.
+  /// The gateway's candidates are known: starts the relays now, or after `Limits.relayHeadStart`.
   mutating func prepareRelays(_ peers: [SocketAddress], _ now: Instant) {
     guard relays == nil, !configuration.relays.isEmpty, agent.state == .checking else {
       if configuration.relays.isEmpty { agent.endOfCandidates() }
@@ -57,7 +57,7 @@ extension ClientMedia {
     relaysDue = isRelayOnly ? now : now + Limits.relayHeadStart
   }
 
-  /// The allocation that media takes lives on until the next pair is there.
+  /// Keeps the allocation that media uses until the next pair is nominated.
   mutating func renewRelays(_ now: Instant, _ output: inout Output) {
     relaysDue = nil
     guard let relayed = relays?.relayed, agent.nominatedPair?.local == relayed else {
@@ -99,12 +99,12 @@ extension ClientMedia {
     }
   }
 
-  /// What the relays have come to.
+  /// Handles the events of the relays.
   private mutating func drainRelays(_ now: Instant, _ output: inout Output) {
     for event in relays?.drainEvents() ?? [] {
       switch event {
       case .ready(let address):
-        // an address of our own would have what goes by the socket go to the server
+        // with an address of our own, packets for the socket would be sent to the server
         guard !configuration.localAddresses.contains(address) else {
           relays?.close(at: now, into: &output)
           relays = nil
@@ -126,11 +126,11 @@ extension ClientMedia {
   }
 
   private mutating func lost(_ address: SocketAddress, _ why: String, _ output: inout Output) {
-    // while the next path is being made it has an end of its own
+    // while the next path is being made, that path reports its own failure
     if agent.nominatedPair?.local == address, agent.state != .checking { output.reports.append(.failed(.ice, "TURN: \(why)")) }
   }
 
-  /// Media has its path: a relay that it does not take is given back, and the one of before a little later.
+  /// Media has a path: releases the relay if media does not use it, and the previous one after `Limits.relayFarewell`.
   mutating func releaseUnusedRelays(_ pair: CandidatePair, _ now: Instant, _ output: inout Output) {
     if pair.local == relays?.relayed {
       relays?.bind(pair.remote, at: now, into: &output)
@@ -142,13 +142,14 @@ extension ClientMedia {
     if lastRelays != nil { lastRelaysDue = now + Limits.relayFarewell }
   }
 
-  /// The next path goes by relays alone if this one did not come about with every way open: a firewall may let checks pass and nothing after them.
+  /// If a path with all kinds of candidates has never connected, the next one uses relays alone: a firewall may pass checks and
+  /// drop everything after them.
   mutating func failed(_ stage: MediaFail.Stage, _ why: String, _ output: inout Output) {
     if connectedReportedGeneration < generation { isNextRelayOnly = !isRelayOnly }
     output.reports.append(.failed(stage, why))
   }
 
-  /// By the socket that has `local`, or by the relay.
+  /// Sends through the socket that has `local`, or through the relay.
   mutating func emit(
     _ bytes: UnsafeRawBufferPointer, from local: SocketAddress, to remote: SocketAddress, _ output: inout Output
   ) {

@@ -4,9 +4,9 @@ import RTP
 import SDP
 import SRTP
 
-/// RTCP, both ways: what each side hears of the other.
+/// RTCP in both directions: reports about the received streams.
 extension ClientMedia {
-  /// What the gateway says of our stream: the encoder follows it.
+  /// The gateway's report about our stream: the encoder adapts to it.
   mutating func receiveReports(_ datagram: Span<UInt8>, _ now: Instant) {
     var reader = RTCPReader()
     do throws(RTCPParseError) {
@@ -36,7 +36,7 @@ extension ClientMedia {
     }
   }
 
-  /// Without a wall clock the time since the start stands in a sender report (RFC 3550 §6.4.1).
+  /// Without a wall clock, a sender report contains the time since the start (RFC 3550 §6.4.1).
   private func elapsed(_ now: Instant) -> NTPTimestamp {
     let nanoseconds = UInt64(max(0, now.nanoseconds))
     let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
@@ -61,7 +61,7 @@ extension ClientMedia {
     }
   }
 
-  /// Report and CNAME (§6.1).
+  /// Writes the report and the CNAME (§6.1).
   private mutating func write(_ packet: inout ContiguousArray<UInt8>, _ now: Instant) -> Int {
     let ssrc = SSRC(raw: negotiation.endpoint.ssrc)
     let info = SenderInfo(

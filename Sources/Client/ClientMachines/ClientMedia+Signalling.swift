@@ -9,7 +9,7 @@ import SDP
 import SRTP
 
 extension ClientMedia {
-  /// Does what the call asks; descriptions and failures come as reports.
+  /// Handles a request of the call; descriptions and failures are reported.
   public mutating func handle(_ order: ClientCall.MediaRequest, at now: Instant, into output: inout Output) {
     switch order {
     case .answer(let offer, let generation):
@@ -32,14 +32,14 @@ extension ClientMedia {
       }
     case .activate(let isConnected): activate(isConnected, now)
     case .mute(let on):
-      // a pause of the room is not the silence of the muted
+      // silence of the room differs from the silence of a muted microphone
       if isMuted != on { silence?.removeAll() }
       isMuted = on
     case .close: close(now, &output)
     }
   }
 
-  /// The host candidates of the next generation; those of this one serve until it has its pair.
+  /// The host candidates of the next generation; the current ones stay in use until it has a pair.
   public mutating func use(localAddresses: [SocketAddress], nat64: NAT64? = nil) {
     (configuration.localAddresses, configuration.nat64) = (localAddresses, nat64)
   }
@@ -58,7 +58,7 @@ extension ClientMedia {
     negotiation.endpoint.ssrc = ssrc
   }
 
-  /// The gateway's half: candidates to check, whose certificate is right, and the codec.
+  /// The gateway's half: candidates to check, the certificate's fingerprint, and the codec.
   private mutating func use(_ media: AppMedia, _ now: Instant, _ output: inout Output) {
     remote = media
     agent.setRemote(ufrag: media.credentials.ufrag, password: media.credentials.password)
@@ -67,7 +67,7 @@ extension ClientMedia {
       guard let address = candidate.address, candidate.transport.lowercased() == "udp" else { continue }
       let reachable = configuration.nat64?.address(of: address) ?? address
       peers.append(SocketAddress(address, candidate.port))
-      // a relay has IPv4 where we have not
+      // a relay has IPv4 where this network has none
       if reachable != address, !configuration.relays.isEmpty {
         agent.addRemote(Candidate(SocketAddress(address, candidate.port), .host, priority: candidate.priority))
       }
@@ -81,7 +81,7 @@ extension ClientMedia {
       digitReceiver = DigitReceiver(clockRateHz: encoding.clockRateHz)
     }
     if configuration.codesAudio, audioReceiver?.encoding != encoding {
-      // What is narrow or wide within a stream is the decoder's affair.
+      // The decoder handles changes of band within a stream.
       audioReceiver = try? AudioReceiver(encoding: encoding, band: configuration.band)
       encoder = nil
       silence = encoding == .opus ? CodedSilence() : nil
@@ -93,9 +93,9 @@ extension ClientMedia {
     handleTimeout(at: now, into: &output)
   }
 
-  /// What goes is as wide as the gateway asks for, which knows the trunk.
+  /// Sends in the band that the gateway requests, which knows the trunk.
   private mutating func useEncoder(_ encoding: AudioEncoding, _ asked: OpusParameters) {
-    // The gateway's own rule: no copies until its reports tell of loss.
+    // As in the gateway: no copies until its reports show loss.
     var preferences = OpusPreferences(acceptsRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate)
     preferences.maximumPlaybackRateHz = asked.maxPlaybackRateHz
     let band = min(configuration.band, encoding.band, encoding == .opus ? preferences.band : .wideband)
@@ -105,7 +105,7 @@ extension ClientMedia {
       return
     }
     guard now != band else { return }
-    // Packets that are sent again would be of the band before.
+    // Packets kept for repetition are of the previous band.
     silence?.removeAll()
     do throws(OpusError) { try encoder?.setBand(band, control: preferences.control(band)) } catch { encoder = nil }
   }

@@ -1,13 +1,13 @@
 import Bytes
 
-/// A network that dies without a word: the path is believed for as long as something comes.
+/// Detects a network that fails without an error: the path is alive while packets arrive.
 extension ClientMedia {
   struct SilenceWatch: Sendable {
     enum Phase { case receiving, probing, reported }
     var phase = Phase.receiving
-    /// When the phase began; of `receiving`: of the last packet.
+    /// When the phase began; in `receiving`: when the last packet arrived.
     var since = Instant.zero
-    /// RTP packets of this second and of the one before.
+    /// The numbers of RTP packets in this second and in the previous one.
     private var second = Instant.zero
     private var counts = (now: 0, before: 0)
     private var lastAudioAt = Instant.zero
@@ -17,13 +17,13 @@ extension ClientMedia {
       counts.now += 1
       lastAudioAt = now
     }
-    /// What broke off when the silence began was a stream, not a pause, nor reports alone.
+    /// Whether a stream was interrupted, and not a pause or reports alone.
     var wasStream: Bool {
       max(counts.now, counts.before) >= Limits.streamPackets && since - lastAudioAt <= Limits.mediaSilence + .milliseconds(200)
     }
   }
 
-  /// An authentic packet, or an answer to a check.
+  /// An authentic packet, or an answer to a check, was received.
   mutating func packetReceived(_ now: Instant, isAudio: Bool = false, _ output: inout Output) {
     silenceWatch.since = now
     if isAudio { silenceWatch.count(now) }
@@ -44,7 +44,7 @@ extension ClientMedia {
     }
   }
 
-  /// On timers.
+  /// Call on timers.
   mutating func watchSilence(_ now: Instant, _ output: inout Output) {
     guard let due = silenceDeadline, due <= now else { return }
     silenceWatch.since = now

@@ -7,7 +7,7 @@ import SDP
 import SRTP
 
 extension ClientMedia {
-  // `mutating`: of a borrowed large noncopyable struct the compiler takes seconds (swiftlang/swift #92103, contributing.md).
+  // `mutating`: with a borrowed large noncopyable struct the compiler takes seconds (swiftlang/swift #92103, contributing.md).
   /// When `handleTimeout` is due: ICE checks, DTLS retransmission.
   public var nextDeadline: Instant? {
     mutating get {
@@ -32,7 +32,8 @@ extension ClientMedia {
     if let due = relayDeadline, due <= now { relayTimers(now, &output) }
   }
 
-  /// Takes one datagram and decrypts it in place. Only STUN of the peer, DTLS from the nominated pair and authentic SRTP have an effect.
+  /// Handles one datagram and decrypts it in place. Only STUN of the peer, DTLS from the nominated pair and authentic SRTP have
+  /// an effect.
   public mutating func receive(
     _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, to local: SocketAddress, at now: Instant,
     into output: inout Output
@@ -96,7 +97,7 @@ extension ClientMedia {
 
   private mutating func advanceHandshake(_ now: Instant, _ output: inout Output) {
     drainHandshake(&output)
-    // OpenSSL's clock is its own, and rounds its last 15 ms to nothing
+    // OpenSSL has a clock of its own, and rounds its last 15 ms down to nothing
     handshakeDeadline = association?.timeout.map { now + max($0, Limits.handshakePause) } ?? nil
     guard let state = association?.state else { return }
     switch state {

@@ -10,26 +10,27 @@ import STUN
 public import TURN
 
 /// The media of one app call: full ICE, DTLS in the client's role, SRTP, a jitter buffer and a codec, without sockets or a clock.
-/// Give it datagrams, 20 ms of audio at a time, and `handleTimeout` when it is due; it writes datagrams to `Output`. One thread. OpenSSL alone
-/// keeps its own time (retransmission). Once set up a packet or a frame allocates nothing.
+/// Give it datagrams, 20 ms of audio at a time, and `handleTimeout` when it is due; it writes datagrams to `Output`. One thread.
+/// Only OpenSSL has a clock of its own (retransmission). After the set-up a packet or a frame allocates nothing.
 public struct ClientMedia: ~Copyable {
   public struct Configuration: Sendable {
     /// Addresses of our sockets; each is a host candidate.
     public var localAddresses: [SocketAddress]
     public var codecs: [AudioEncoding]
-    /// Of the samples that `play` gives and `send(captured:)` takes. The call is of the narrowest of this, the codec and the gateway's wish.
+    /// The band of the samples that `play` writes and `send(captured:)` reads. The call has the narrowest of this band, the
+    /// codec's and the gateway's.
     public var band = AudioBand.wideband
     /// On a network without IPv4: the way to the gateway's IPv4 candidates.
     public var nat64: NAT64?
-    /// Asked for a relay if no other way is found soon (docs/operate/nat.md#turn).
+    /// Requested to allocate a relay if no other path is found soon (docs/operate/nat.md#turn).
     public var relays: [TURNServer] = []
     public var identity: DTLSIdentity
-    /// False for an owner that codes audio itself: what comes in is left in `Output.frames` as it came, what goes out is given to
-    /// `send(encoded:)`; `play` and `send(captured:)` are not used.
+    /// False for an owner that codes audio itself: received payloads are left unchanged in `Output.frames`, payloads to send are
+    /// given to `send(encoded:)`; `play` and `send(captured:)` are not used.
     public var codesAudio = true
     let fingerprint: FingerprintAttribute
 
-    /// nil only if the identity's fingerprint is of an algorithm that SDP does not carry, which OpenSSL cannot give us.
+    /// Nil only if the identity's fingerprint is of an algorithm that SDP does not carry, which OpenSSL cannot give us.
     public init?(localAddresses: [SocketAddress], identity: DTLSIdentity, codecs: [AudioEncoding] = AudioEncoding.ofApps) {
       guard let algorithm = FingerprintAttribute.Algorithm(rawValue: identity.fingerprint.algorithm.rawValue),
         let fingerprint = FingerprintAttribute(algorithm, identity.fingerprint.bytes)
@@ -38,7 +39,7 @@ public struct ClientMedia: ~Copyable {
     }
   }
 
-  /// What a call of this machine causes. Keep one and empty it by `removeAll`: then packets allocate nothing.
+  /// The output of a call's media. Keep one and empty it by `removeAll`: then packets allocate nothing.
   public struct Output: Sendable {
     struct Datagram: Sendable {
       let octets: Range<Int>
@@ -51,10 +52,10 @@ public struct ClientMedia: ~Copyable {
       public var payload: [UInt8]
     }
     private var datagrams: [Datagram] = []
-    /// Of all datagrams, one after another.
+    /// The octets of all datagrams, one after another.
     private var octets: [UInt8] = []
     private var relayed: [(octets: Range<Int>, connection: Int)] = []
-    /// Connections to TURN servers that are to be opened, by number, and then those to be closed, once what is for them has been sent.
+    /// Connections to TURN servers to open, by number; and those to close, once their data has been sent.
     public private(set) var connects: [(connection: Int, server: TURNServer)] = []
     public private(set) var disconnects: [Int] = []
     /// Only while `Configuration.codesAudio` is false.
@@ -64,7 +65,7 @@ public struct ClientMedia: ~Copyable {
 
     public var hasDatagrams: Bool { !datagrams.isEmpty }
 
-    /// In the order in which they are to be sent: octets, ours, the peer's.
+    /// The datagrams in the order of sending: octets, our address, the peer's.
     public func forEachDatagram(_ body: (UnsafeRawBufferPointer, SocketAddress, SocketAddress) -> Void) {
       octets.withUnsafeBytes { all in
         for datagram in datagrams {
@@ -73,7 +74,7 @@ public struct ClientMedia: ~Copyable {
       }
     }
 
-    /// What is for TURN servers: octets, the connection's number.
+    /// Data for TURN servers: octets, the connection's number.
     public func forEachRelayed(_ body: (UnsafeRawBufferPointer, Int) -> Void) {
       octets.withUnsafeBytes { all in
         for message in relayed { body(UnsafeRawBufferPointer(rebasing: all[message.octets]), message.connection) }
@@ -88,7 +89,7 @@ public struct ClientMedia: ~Copyable {
         return true
       }
     }
-    /// - Parameter write: appends to what it gets, or returns false.
+    /// - Parameter write: appends to the given array, or returns false.
     mutating func relay(over number: Int, _ write: (inout [UInt8]) -> Bool) {
       let start = octets.count
       if write(&octets) { relayed.append((start..<octets.count, number)) }
@@ -100,7 +101,7 @@ public struct ClientMedia: ~Copyable {
       datagrams.append(Datagram(octets: start..<octets.count, local: local, remote: remote))
     }
 
-    /// Keeps what was allocated.
+    /// Keeps the allocated memory.
     public mutating func removeAll() {
       datagrams.removeAll(keepingCapacity: true)
       octets.removeAll(keepingCapacity: true)
@@ -112,35 +113,35 @@ public struct ClientMedia: ~Copyable {
     }
   }
 
-  /// What is counted since the call began.
+  /// Counters since the call began.
   public struct Statistics: Sendable, Equatable {
     /// RTP packets that left.
     public var sentPackets: UInt64 = 0
-    /// RTP packets that came and were taken.
+    /// RTP packets that were received and accepted.
     public var receivedPackets: UInt64 = 0
     /// Their payload, in bytes.
     public var receivedBytes: UInt64 = 0
-    /// RTP packets that never came (RFC 3550 §6.4.1).
+    /// RTP packets that were never received (RFC 3550 §6.4.1).
     public var lostPackets: UInt64 = 0
     /// Interarrival jitter (RFC 3550 §6.4.1).
     public var jitterMilliseconds = 0.0
-    /// Audio that was made up for packets that were not there.
+    /// Audio that was concealed for missing packets.
     public var concealedMilliseconds: UInt64 = 0
     /// SRTP packets refused: bad tag or replay.
     public var refusedPackets: UInt64 = 0
-    /// What the jitter buffer adds now.
+    /// The delay that the jitter buffer adds now.
     public var bufferDelayMilliseconds = 0.0
-    /// To the gateway and back, by RTCP; nil until a report has come.
+    /// The round trip to the gateway, by RTCP; nil until a report was received.
     public var roundTripMilliseconds: Double?
-    /// What is lost on its way to the gateway, 0 to 1, by its last report; nil until one has come.
+    /// The loss on the way to the gateway, 0 to 1, by its last report; nil until one was received.
     public var reportedLossFraction: Double?
-    /// Meters, in dBov, of the loudest 20 ms lately: a level falls by 11 dB a second. Before muting; −127: nothing.
+    /// Meter, in dBov, of the loudest 20 ms lately: the level falls by 11 dB a second. Before muting; −127: silence.
     public var microphoneLevel = -127.0
-    /// As `microphoneLevel`, of what is played.
+    /// As `microphoneLevel`, for the played audio.
     public var speakerLevel = -127.0
-    /// Keys that the other side pressed.
+    /// Keys that the remote party pressed.
     public var digits = ""
-    /// Nothing yet.
+    /// All counters are zero.
     public init() {}
   }
 
@@ -150,12 +151,12 @@ public struct ClientMedia: ~Copyable {
   var agent: ControllingAgent
   var iceOutput = ControllingAgent.Output()
   var generation = 1
-  /// TURN, of this generation and of the one that media still takes.
+  /// TURN relays of this generation, and of the one that media still uses.
   var relays: ClientRelays?
   var lastRelays: ClientRelays?
   var relaysDue: Instant?
   var lastRelaysDue: Instant?
-  /// This path goes by relays alone; the next one does.
+  /// Whether this path, and the next one, use relays alone.
   var isRelayOnly = false
   var isNextRelayOnly = false
   var remote: AppMedia?
@@ -168,19 +169,19 @@ public struct ClientMedia: ~Copyable {
   var encoding: AudioEncoding?
   var audioReceiver: AudioReceiver?
   var encoder: AudioEncoder?
-  /// Between the device's band and a narrower one: of what goes, and of what comes.
+  /// Converters between the device's band and a narrower one, for sent and for received audio.
   let narrow = BandConverter()
   let widen = BandConverter()
-  /// Pauses are not coded, as in the gateway: packets of this pause are sent again. Opus only.
+  /// Pauses are not encoded, as in the gateway: packets of the current pause are sent again. Opus only.
   var silence: CodedSilence?
   var silenceDetector = SilenceDetector()
   // `Array.span` needs iOS 26; a ContiguousArray has it on every system.
-  /// The frame that is coded, and the packet that is made of it.
+  /// The frame to encode, and its packet.
   var coded = ContiguousArray<UInt8>(repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
   var room = ContiguousArray<UInt8>(repeating: 0, count: Limits.packetBytes)
   /// 20 ms between the device's band and a narrower one.
   var narrowed = ContiguousArray<Int16>(repeating: 0, count: AudioBand.narrowband.samplesPerTick)
-  /// What a muted microphone sends.
+  /// The frame that a muted microphone sends.
   let silentFrame = ContiguousArray<Int16>(repeating: 0, count: AudioBand.wideband.samplesPerTick)
   var reception: ReceiverStatistics
   var digitReceiver: DigitReceiver
@@ -188,11 +189,11 @@ public struct ClientMedia: ~Copyable {
   var timestamp: UInt32
   var ticks = 0
   var sentBytes: UInt64 = 0
-  /// Of the next RTCP report; nil before audio may run.
+  /// When the next RTCP report is due; nil before audio may run.
   var nextReport: Instant?
   var roundTrip: Double?
   var isActive = false
-  /// What is captured is heard by the other side.
+  /// Captured audio reaches the remote party.
   public internal(set) var isConnected = false
   var isMuted = false
   var silenceWatch = SilenceWatch()
@@ -218,7 +219,7 @@ public struct ClientMedia: ~Copyable {
   static func endpoint(_ configuration: Configuration, _ ufrag: String, _ password: String, _ random: RandomSource)
     -> SecureEndpoint
   {
-    // To a narrow device a wide call would cost the gateway what nobody hears.
+    // On a narrow device a wide call would cost the gateway work for nothing audible.
     let rate = configuration.band.sampleRateHz
     let limits = OpusLimits(maxPlaybackRateHz: configuration.band == .narrowband ? rate : nil, maxCaptureRateHz: rate)
     return SecureEndpoint(
