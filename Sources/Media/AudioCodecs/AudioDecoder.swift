@@ -1,7 +1,7 @@
 import RTP
 
-/// One received stream of any codec of the table to samples of one band: real, repaired or made up, joined without clicks. The caller
-/// says which, in the order of play-out. No allocation after `init`; one thread at a time.
+/// Decodes one received stream of any codec of the table to samples of one band, and joins received, repaired and concealed audio
+/// without clicks. The caller selects these, in the order of play-out. No allocation after `init`; one thread at a time.
 public struct AudioDecoder: ~Copyable {
   public let encoding: AudioEncoding
   public let band: AudioBand
@@ -14,7 +14,7 @@ public struct AudioDecoder: ~Copyable {
   private let longest: Int
   private let grain: Int
 
-  /// - Parameter band: wideband only for codecs that have it; others are narrowband whatever is asked for.
+  /// - Parameter band: wideband only for codecs that have it; others are narrowband whatever is requested.
   /// - Throws: only if libopus refuses its parameters.
   public init(encoding: AudioEncoding, band: AudioBand = .narrowband) throws(OpusError) {
     let row = encoding.row
@@ -29,7 +29,7 @@ public struct AudioDecoder: ~Copyable {
     if encoding == .opus { opus = try OpusDecoder(sampleRateHz: rate) } else { concealer = PitchConcealer(band: self.band) }
   }
 
-  /// The same stream in another band. Of G.722 it goes on, Opus finds its way within some packets.
+  /// The same stream in another band. G.722 continues seamlessly, Opus adapts within some packets.
   public init(continuing other: borrowing AudioDecoder, band: AudioBand) throws(OpusError) {
     try self.init(encoding: other.encoding, band: band)
     switch other.g722 {
@@ -38,8 +38,8 @@ public struct AudioDecoder: ~Copyable {
     }
   }
 
-  /// RTP clock units a payload lasts; nil for what the codec cannot have made: empty, longer than 120 ms, or part
-  /// of a unit too long.
+  /// The duration of a payload in RTP clock units; nil for what the codec cannot have made: empty, longer than 120 ms, or with an
+  /// incomplete unit.
   // HOT
   public func duration(_ payload: Span<UInt8>) -> Int? {
     if encoding == .opus { return OpusPacket.duration(payload) }
@@ -47,12 +47,12 @@ public struct AudioDecoder: ~Copyable {
     return units <= 0 || units > Limits.packetMilliseconds * 8 ? nil : units
   }
 
-  /// Of larger units; 0 where the last one is not whole.
+  /// For codecs with units of several octets; 0 if the last unit is incomplete.
   private func wholeUnits(_ octets: Int) -> Int { octets % octetsPerUnit == 0 ? octets / octetsPerUnit : 0 }
 
   /// Decodes a payload and returns its samples; 0 for a damaged one, which the caller treats as lost.
   // HOT
-  /// - Parameter format: whose coding the payload is, where that is another that shares this decoder.
+  /// - Parameter format: the encoding of the payload, where it is another one that shares this decoder.
   public mutating func decode(
     _ payload: Span<UInt8>, as format: AudioEncoding? = nil, into samples: inout MutableSpan<Int16>
   ) -> Int {
@@ -64,13 +64,13 @@ public struct AudioDecoder: ~Copyable {
     return count
   }
 
-  /// Fills `count` lost samples from the copy in the next packet's payload (Opus FEC); made up where there is none.
+  /// Fills `count` lost samples from the copy in the next packet's payload (Opus FEC); conceals them where there is none.
   public mutating func repair(_ count: Int, from next: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
     guard encoding == .opus else { return conceal(count, into: &samples) }
     return (try? opus?.repair(count, from: next, into: &samples)) ?? 0
   }
 
-  /// Makes up `count` samples, for Opus rounded down to 2.5 ms steps, and returns how many.
+  /// Conceals `count` samples, for Opus rounded down to 2.5 ms steps, and returns how many.
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>) -> Int {
     let count = min(count, samples.count, longest)
     guard encoding == .opus else {
@@ -81,7 +81,7 @@ public struct AudioDecoder: ~Copyable {
     return (try? opus?.conceal(count / grain * grain, into: &samples)) ?? 0
   }
 
-  /// The same where `next` is the payload behind them: a stateless codec is made up from both sides, others as without.
+  /// As `conceal`, where `next` is the payload after the gap: a stateless codec conceals from both ends, others ignore it.
   public mutating func conceal(
     _ count: Int, before next: Span<UInt8>, as format: AudioEncoding? = nil, into samples: inout MutableSpan<Int16>
   ) -> Int {

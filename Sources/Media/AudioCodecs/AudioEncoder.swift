@@ -1,17 +1,17 @@
 import Bytes
 import RTP
 
-/// One stream of samples of one band to any codec of the table: what a sending leg owns. G.711 costs nothing until a switch to Opus
-/// allocates its encoder, so switching is for set-up and re-INVITE, not per packet.
+/// Encodes one stream of samples of one band by any codec of the table; each sending leg owns one. G.711 costs nothing until a
+/// switch to Opus allocates its encoder, so switching is for set-up and re-INVITE, not per packet.
 public struct AudioEncoder: ~Copyable {
   public let encoding: AudioEncoding
-  /// Of the samples it takes.
+  /// The band of the input samples.
   public private(set) var band: AudioBand
-  /// What is asked for when nothing presses; the ceiling may be lower.
+  /// The requested complexity; the ceiling may be lower.
   public let complexity: Int
-  /// 0…10: what is used is the lower of this and `complexity`. A thread that is short of time lowers it for all its sessions.
+  /// 0…10: the lower of this and `complexity` is used. A thread that is short of time lowers it for all its sessions.
   public private(set) var complexityCeiling = 10
-  /// How the stream follows its receiver; no effect on G.711.
+  /// The adaptation of the stream to its receiver; no effect on G.711.
   public private(set) var control: EncoderControl
   private let isConstantRate: Bool
   private var opus: OpusEncoder?
@@ -21,8 +21,8 @@ public struct AudioEncoder: ~Copyable {
 
   /// Throws only if libopus refuses its parameters.
   /// - Parameters:
-  ///   - band: wideband only for codecs that have it; others are narrowband whatever is asked for.
-  ///   - isConstantRate: of Opus; the other codecs know nothing else.
+  ///   - band: wideband only for codecs that have it; others are narrowband whatever is requested.
+  ///   - isConstantRate: for Opus; the other codecs always have a constant rate.
   public init(
     encoding: AudioEncoding, band: AudioBand = .narrowband, control: EncoderControl = EncoderControl(), complexity: Int = 5,
     isConstantRate: Bool = false
@@ -43,15 +43,15 @@ public struct AudioEncoder: ~Copyable {
     opus?.setConstantRate(isConstantRate)
   }
 
-  /// What Opus does about another band. Its encoder cannot be told; a new one begins with silence, as does its receiver's decoder (RFC 6716
-  /// §4.2.7.1), so that the old one's last frame fades out and the new one's first fades in.
+  /// A pending change of Opus's band. An encoder cannot change its band, so a new one is made. It begins with silence, as does
+  /// its receiver's decoder (RFC 6716 §4.2.7.1): the old encoder's last frame fades out and the new one's first fades in.
   private enum Change { case none, last(in: AudioBand), first }
   /// 60 ms of wideband.
   private static let longest = 960
 
-  /// The next samples are of another band: a stream of G.722 goes on, one of Opus with a frame of silence between the two. Opus allocates in
-  /// the next but one `encode`.
-  /// - Parameter control: what the receiver asks for in this band; nil: as before.
+  /// The next samples are of another band: a stream of G.722 continues, a stream of Opus has a frame of silence between the two.
+  /// Opus allocates in the next but one `encode`.
+  /// - Parameter control: the receiver's requests for this band; nil: as before.
   public mutating func setBand(_ band: AudioBand, control: EncoderControl? = nil) throws(OpusError) {
     let (band, before) = (min(band, encoding.band), self.band)
     guard band != before else { return }
@@ -60,7 +60,7 @@ public struct AudioEncoder: ~Copyable {
     g722?.sampleRateHz = band.sampleRateHz
     guard opus != nil else { return }
     guard hasEncoded else { return try makeOpus() }
-    // Back before a frame was encoded.
+    // The band changed back before a frame was encoded.
     if case .last = change { change = .none } else { change = .last(in: before) }
   }
 
@@ -73,7 +73,7 @@ public struct AudioEncoder: ~Copyable {
       return try opus?.encode(samples, .inwards, into: &payload) ?? 0
     case .last(let former):
       let count = BandConverter.count(min(samples.count, Self.longest &* band.sampleRateHz / 16_000), from: band, to: former)
-      // so long that the system may allocate it: a new encoder, below, is allocated too
+      // the system may allocate memory of this length, which is acceptable: a new encoder, below, is allocated too
       let length = try withUnsafeTemporaryAllocation(of: Int16.self, capacity: Self.longest) {
         (converted) throws(OpusError) -> Int in
         samples.withUnsafeBufferPointer { from in
@@ -102,7 +102,7 @@ public struct AudioEncoder: ~Copyable {
   /// RTP clock units of `samples` samples.
   public func units(ofSamples samples: Int) -> Int { samples &* Int(encoding.clockRateHz) / band.sampleRateHz }
 
-  /// Follows one report of the receiver: loss that packets must cover, FEC, bitrate.
+  /// Adapts to one report of the receiver: loss that packets must cover, FEC, bitrate.
   public mutating func reported(lossFraction: Double, roundTripMilliseconds: Double?, at now: Instant) {
     let before = control
     control.reported(lossFraction: lossFraction, roundTripMilliseconds: roundTripMilliseconds, at: now)
@@ -111,7 +111,7 @@ public struct AudioEncoder: ~Copyable {
     if control.bitrate != before.bitrate { opus?.setBitrate(control.bitrate) }
   }
 
-  /// The most complexity there is time for, 0…10.
+  /// Limits the complexity to what the thread has time for, 0…10.
   public mutating func limitComplexity(to ceiling: Int) {
     let ceiling = max(0, min(10, ceiling))
     guard ceiling != complexityCeiling else { return }

@@ -11,7 +11,7 @@ public struct LevelMeter: Sendable {
 
   public init() {}
 
-  /// Takes one tick's samples and returns that tick's own level.
+  /// Measures one tick's samples and returns that tick's own level.
   // HOT
   @discardableResult public mutating func measure(_ samples: Span<Int16>) -> Double {
     let now = Self.meanSquare(samples)
@@ -33,10 +33,11 @@ public struct LevelMeter: Sendable {
   public static func decibels(_ meanSquare: Double) -> Double { meanSquare > 2e-13 ? max(-127, 10 * log10(meanSquare)) : -127 }
 }
 
-/// Sums over samples, eight at a time. The vectors are put together so that they become one multiply-add instruction for eight
-/// samples (SSE2 pmaddwd, NEON smlal), which the compiler does not find in a loop that adds up in 64 bits.
+/// Sums over samples, eight at a time. The vectors are arranged so that they become one multiply-add instruction for eight
+/// samples (SSE2 pmaddwd, NEON smlal), which the compiler does not find in a loop with 64-bit sums.
 ///
-/// Exact: every sum is that of the loop sample by sample, but for a product of four samples of −32,768 with four such in a row.
+/// Exact: every sum equals that of a sample-by-sample loop, except for a product of four samples of −32,768 with four such in a
+/// row.
 public enum SampleSums {
   /// The sum of squares.
   // HOT
@@ -83,7 +84,7 @@ public enum SampleSums {
     return sum
   }
 
-  /// Squares of neighbours added up: up to 2³¹, so unsigned.
+  /// Sums of neighbouring squares: up to 2³¹, so unsigned.
   @inline(__always) private static func squares(_ x: SIMD8<Int16>) -> SIMD4<UInt32> {
     let (even, odd) = (SIMD4<Int32>(truncatingIfNeeded: x.evenHalf), SIMD4<Int32>(truncatingIfNeeded: x.oddHalf))
     return SIMD4<UInt32>(truncatingIfNeeded: even &* even &+ odd &* odd)

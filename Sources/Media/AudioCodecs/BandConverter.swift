@@ -7,7 +7,7 @@ public struct BandConverter: ~Copyable {
 
   public init() {}
 
-  /// The number of samples that `convert` makes of `count`.
+  /// The number of samples into which `convert` converts `count` samples.
   public static func count(_ count: Int, from: AudioBand, to: AudioBand) -> Int {
     count &* to.sampleRateHz / from.sampleRateHz
   }

@@ -1,15 +1,15 @@
 import Bytes
 
-/// Packets of a talker's pause, as the encoder made them, to be sent over and over in place of encoding it: a continuous stream whose
-/// pauses cost nothing. In an order of chance, so that a little noise does not become a buzz.
+/// Keeps encoded packets of a talker's pause, to send them repeatedly in place of encoding more: a continuous stream whose pauses
+/// cost nothing. The order is random, so that a little noise does not become a buzz.
 ///
-/// Only packets of the codec's own silence are taken, without the voice flag and without a copy of the packet before, which would bring
-/// the last word back where one of them is lost. 0.8 KB; no allocation after `init`.
+/// Accepts only packets of the codec's own silence, without the voice flag and without a copy of the previous packet, which would
+/// repeat the last word where a packet is lost. 0.8 KB; no allocation after `init`.
 public struct CodedSilence: ~Copyable {
   private static let packets = 8
   /// Octets: 20 ms of noise are 30 to 60.
   private static let longest = 96
-  /// Packets sent until they are made anew: 10 s.
+  /// Packets sent until new ones must be kept: 10 s.
   private static let lifetime = 500
 
   // `packets` slots of `longest` octets, initialised; freed in deinit.
@@ -27,10 +27,10 @@ public struct CodedSilence: ~Copyable {
   }
   deinit { octets.deallocate() }
 
-  /// There are as many as are needed to go on without the encoder.
+  /// Whether enough packets are kept to continue without the encoder.
   public var isComplete: Bool { count == Self.packets }
 
-  /// Somebody talks: what was kept is another pause's.
+  /// Drops the packets when the talker speaks: they belong to an earlier pause.
   public mutating func removeAll() { (count, oldest, sent) = (0, 0, 0) }
 
   /// Keeps a packet of the pause, in place of the oldest of eight.
@@ -43,7 +43,7 @@ public struct CodedSilence: ~Copyable {
     count = min(Self.packets, count + 1)
   }
 
-  /// The next one, valid until `keep`; nil while there are too few, or they are too old.
+  /// The next packet, valid until `keep`; nil while there are too few, or they are too old.
   public mutating func next() -> UnsafeRawBufferPointer? {
     guard isComplete else { return nil }
     sent += 1
@@ -51,7 +51,7 @@ public struct CodedSilence: ~Copyable {
       removeAll()
       return nil
     }
-    // Any but the last.
+    // Any packet but the last one sent.
     last = (last + 1 + Int(random.next() % UInt64(Self.packets - 1))) % Self.packets
     return UnsafeRawBufferPointer(start: octets + last * Self.longest, count: Int(lengths[last]))
   }

@@ -21,7 +21,7 @@ public struct ReceivedDigit: Sendable, Equatable {
 /// | idle | an end of the same key within 100 ms of the last end, whatever its timestamp | ignored |
 /// | playing | same timestamp, no E | longer duration; far shorter: the 16-bit counter wrapped |
 /// | playing | same timestamp, E | digit: idle |
-/// | playing | same code where this segment must end (§2.5.1.3) | the digit continues |
+/// | playing | same code at a segment's full length (§2.5.1.3) | the digit continues |
 /// | playing | same code, timestamp and duration have grown alike | a peer that moves the timestamp: the digit continues |
 /// | playing | an end of the same code within 100 ms, no shorter | a peer that moves the timestamp of ends: the digit |
 /// | playing | other newer timestamp (all ends lost) | the old digit, the new one is remembered |

@@ -1,6 +1,6 @@
 import RTP
 
-/// What a leg sends in one tick while a digit plays, instead of audio.
+/// The packet that a leg sends in one tick, instead of audio, while a digit plays.
 public struct DigitPacket: Sendable, Equatable {
   public var event: TelephoneEvent
   /// Set on the first packet of each event only (RFC 4733 §2.5.1.1).
@@ -46,7 +46,7 @@ public struct DigitSender: Sendable {
   private var elapsedTicks = 0
   private static let segment = 65_535
 
-  /// - Parameter clockRateHz: of the telephone-event payload type in use: 8000 or 48000.
+  /// - Parameter clockRateHz: clock of the telephone-event payload type in use: 8000 or 48000.
   public init(clockRateHz: UInt32 = 8000) {
     self.clockRateHz = max(1, clockRateHz)
     queue = [Digit](repeating: Digit(), count: Limits.queuedDigits)

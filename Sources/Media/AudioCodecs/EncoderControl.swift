@@ -26,7 +26,7 @@ public struct EncoderControl: Sendable, Equatable {
   private let mayRepair: Bool
   private let plainBitrate: Int
   private let repairBitrate: Int
-  /// Steps that congestion takes off the bitrate.
+  /// Number of steps by which congestion has lowered the bitrate.
   private var stepsDown = 0
   private var loss: Double
   private var lastLossy: Instant?
@@ -37,9 +37,10 @@ public struct EncoderControl: Sendable, Equatable {
   /// The least loss that packets with repair must cover: below it libopus omits the copy.
   public static let leastExpectedLoss = 5
   static let mostExpectedLoss = 30
-  /// In bit/s. Narrow-band speech is as good as it gets; at `repairBitrate` it is the same with a copy of the previous frame.
+  /// In bit/s. Narrow-band speech does not improve above it; `repairBitrate` gives the same quality with a copy of the previous
+  /// frame.
   public static let plainBitrate = 24_000
-  /// For wideband; with a copy it gets no more than narrow-band speech.
+  /// For wideband; with a copy it has the same rate as narrow-band speech.
   public static let plainWideBitrate = 32_000
   public static let repairBitrate = 40_000
   private static let lossy = 0.01
@@ -51,13 +52,13 @@ public struct EncoderControl: Sendable, Equatable {
   private static let light = 0.03
   private static let lightTime = Duration.seconds(15)
   private static let steps = 6
-  /// Narrow-band speech is complete at 12 kbit/s; below 20, libopus drops the copies.
+  /// Narrow-band speech has full quality at 12 kbit/s; below 20, libopus drops the copies.
   private static let leastPlainBitrate = 12_000
   private static let leastRepairBitrate = 20_000
 
   /// - Parameters:
   ///   - bitrate: without FEC and congestion.
-  ///   - repairBitrate: the same with FEC; also the most there will ever be.
+  ///   - repairBitrate: the same with FEC; also the upper limit.
   ///   - expectedLossPercent: above 0 the control begins with FEC.
   ///   - mayRepair: false for a receiver that cannot use FEC.
   public init(

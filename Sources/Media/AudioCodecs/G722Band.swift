@@ -4,7 +4,7 @@ struct G722Band: Sendable {
   /// Scale factor, linear and logarithmic.
   private(set) var step: Int32
   private var logarithm: Int32 = 0
-  /// What is predicted for the next sample, in all and by the zeros.
+  /// The prediction of the next sample: in total, and by the zeros.
   private(set) var prediction: Int32 = 0
   private var zeros: Int32 = 0
   // Reconstructed and partly reconstructed signal, the poles' coefficients.
@@ -23,7 +23,7 @@ struct G722Band: Sendable {
 
   @inline(__always) static func saturate(_ value: Int32) -> Int32 { max(-32_768, min(32_767, value)) }
 
-  /// LOGSCL and SCALEL, LOGSCH and SCALEH: the scale factor follows what was coded.
+  /// LOGSCL and SCALEL, LOGSCH and SCALEH: adapts the scale factor to the coded value.
   @inline(__always) mutating func scale(by change: Int32) {
     logarithm = max(0, min(isHigh ? 22_528 : 18_432, (logarithm &* 127) >> 7 &+ change))
     let mantissa = G722Tables.inverseLogarithm[Int((logarithm >> 6) & 31)]
@@ -31,7 +31,7 @@ struct G722Band: Sendable {
     step = (shift < 0 ? mantissa << -shift : mantissa >> shift) << 2
   }
 
-  /// Block 4: takes the quantised difference and predicts the next sample.
+  /// Block 4: adapts to the quantised difference and predicts the next sample.
   @inline(__always) mutating func adapt(_ difference: Int32) {
     let r0 = Self.saturate(prediction &+ difference)
     let p0 = Self.saturate(zeros &+ difference)
@@ -58,7 +58,7 @@ struct G722Band: Sendable {
     prediction = Self.saturate(poles &+ zeros)
   }
 
-  /// QUANTL and what follows: one sample of the low band, 15 bits, to its code of 6.
+  /// QUANTL and the blocks after it: one 15-bit sample of the low band to its 6-bit code.
   @inline(__always) mutating func encodeLow(_ sample: Int32) -> UInt8 {
     let difference = Self.saturate(sample &- prediction)
     let magnitude = difference >= 0 ? difference : ~difference
@@ -74,7 +74,7 @@ struct G722Band: Sendable {
     return code
   }
 
-  /// QUANTH and what follows: one sample of the high band to its code of 2.
+  /// QUANTH and the blocks after it: one sample of the high band to its 2-bit code.
   @inline(__always) mutating func encodeHigh(_ sample: Int32) -> UInt8 {
     let difference = Self.saturate(sample &- prediction)
     let magnitude = difference >= 0 ? difference : ~difference

@@ -1,17 +1,17 @@
-/// ITU-T G.722 at 64 kbit/s to 16 kHz samples, or of its low band to 8 kHz: what a telephone can carry of it, at half the cost.
-/// Any octets decode to something; no allocation; 20 ms take about 7 µs at 16 kHz, half of it at 8. One stream.
+/// ITU-T G.722 at 64 kbit/s to 16 kHz samples, or its low band alone to 8 kHz: the part that a telephone can carry, at half the
+/// cost. Any octets decode to something; no allocation; 20 ms take about 7 µs at 16 kHz, half of it at 8. One stream.
 public struct G722Decoder: ~Copyable {
   /// 16000, or 8000 for the low band alone.
   public let sampleRateHz: Int
   private var low = G722Band.low
   private var high = G722Band.high
   private let synthesis = QuadratureMirror()
-  /// Of made-up audio.
+  /// Analyses concealed audio.
   private let analysis = QuadratureMirror()
 
   public init(sampleRateHz: Int) { self.sampleRateHz = sampleRateHz }
 
-  /// Goes on with the stream of another at a rate of its own.
+  /// Continues another decoder's stream at a different rate.
   init(continuing other: borrowing G722Decoder, sampleRateHz: Int) {
     self.sampleRateHz = sampleRateHz
     low = other.low
@@ -37,8 +37,8 @@ public struct G722Decoder: ~Copyable {
     return 2 &* count
   }
 
-  /// Lost audio was made up: the state goes on as if these samples had been received (G.722 Appendix III does the same), so that
-  /// the next packet finds a scale near its own.
+  /// Adapts the state to concealed audio as if these samples had been received (as G.722 Appendix III does), so that the next
+  /// packet finds a scale near its own.
   public mutating func follow(_ samples: Span<Int16>) {
     guard sampleRateHz > 8_000 else {
       for index in 0..<samples.count { _ = low.encodeLow(Int32(samples[index]) >> 1) }
@@ -51,7 +51,7 @@ public struct G722Decoder: ~Copyable {
     }
   }
 
-  /// Forgets the past, for another source.
+  /// Clears the state, for another source.
   public mutating func reset() {
     (low, high) = (.low, .high)
     synthesis.reset()

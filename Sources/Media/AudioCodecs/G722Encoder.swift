@@ -1,8 +1,7 @@
 /// ITU-T G.722 at 64 kbit/s: 16 kHz samples to one octet per two, or the same from 8 kHz samples with nothing above 4 kHz. About
 /// 160 bytes of state, no allocation; 20 ms take about 11 µs from 16 kHz, half of it from 8. One stream.
 public struct G722Encoder: ~Copyable {
-  /// 16000, or 8000 for the low band alone.
-  /// May change between frames: the stream goes on.
+  /// 16000, or 8000 for the low band alone. May change between frames: the stream continues.
   public var sampleRateHz: Int
   private var low = G722Band.low
   private var high = G722Band.high
@@ -27,7 +26,7 @@ public struct G722Encoder: ~Copyable {
     return count
   }
 
-  /// Forgets the past, for another talker.
+  /// Clears the state, for another talker.
   public mutating func reset() {
     (low, high) = (.low, .high)
     analysis.reset()

@@ -6,7 +6,7 @@ enum G722Tables {
     0, 35, 72, 110, 150, 190, 233, 276, 323, 370, 422, 473, 530, 587, 650, 714, 786, 858, 940, 1023, 1121, 1219, 1339, 1458, 1612,
     1765, 1980, 2195, 2557, 2919, 0, 0,
   ]
-  /// How many of them, without the 0, are at most 32 · index; no two are as near to each other.
+  /// The number of levels, without the 0, that are at most 32 · index; any two levels differ by more than 32.
   static let q6Below: [Int32] = [
     0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 7, 8, 9, 9, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15, 16, 16, 17, 17, 17, 18, 18, 19, 19, 19,
     19, 20, 20, 20, 21, 21, 21, 22, 22, 22, 22, 23, 23, 23, 23, 23, 24, 24, 24, 24, 24, 25, 25, 25, 25, 25, 25, 26, 26, 26, 26,

@@ -10,8 +10,8 @@ public enum Limits {
   static let endPackets = 3
   /// Lost audio is extrapolated this long, fading; then noise follows (60 ms in G.711 Appendix I).
   static let concealedMilliseconds = 120
-  /// Gains that make up for the level that SILK loses: 0.12 dB before our encoder, in 1/2¹⁴; 0.25 dB after the decoder, in
-  /// 1/256 dB: apps send with FEC, which loses more (docs/design/codecs-and-concealment.md).
+  /// Gains that compensate the level that SILK loses: 0.12 dB before our encoder, in 1/2¹⁴; 0.25 dB after the decoder, in 1/256
+  /// dB: apps send with FEC, which loses more (docs/design/codecs-and-concealment.md).
   static let opusMakeUp: Int32 = 16_612
   static let opusGain: Int32 = 64
 }

@@ -60,6 +60,6 @@ public struct OpusDecoder: ~Copyable {
     return Int(result)
   }
 
-  /// Clears the decoder's history, for another source.
+  /// Clears the decoder's state, for another source.
   public mutating func reset() { _ = copus_decoder_reset(decoder) }
 }

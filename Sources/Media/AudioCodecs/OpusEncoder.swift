@@ -1,6 +1,6 @@
 import COpus
 
-/// libopus refused something: a fault of ours (encoder) or a damaged packet (decoder). The number is libopus's `OPUS_*` error.
+/// libopus returned an error: a fault of ours (encoder) or a damaged packet (decoder). The number is libopus's `OPUS_*` error.
 public struct OpusError: Error, Sendable, Equatable {
   public let code: Int32
   public init(code: Int32) { self.code = code }
@@ -75,7 +75,7 @@ public struct OpusEncoder: ~Copyable {
     return Int(result)
   }
 
-  /// Makes up for the level that SILK loses, as far as the frame's peak allows.
+  /// Compensates the level that SILK loses, as far as the frame's peak allows.
   private func makeUp(_ samples: Span<Int16>) {
     var peak: Int32 = 1
     for index in 0..<samples.count { peak = max(peak, abs(Int32(samples[index]))) }
@@ -92,7 +92,7 @@ public struct OpusEncoder: ~Copyable {
     }
   }
 
-  /// Follows the receiver's reports; libopus spends more on FEC the more loss it expects.
+  /// Adapts to the receiver's reports; libopus spends more on FEC the more loss it expects.
   public mutating func setExpectedLoss(percent: Int) {
     _ = copus_encoder_set(encoder, OPUS_SET_PACKET_LOSS_PERC_REQUEST, Int32(clamping: max(0, min(100, percent))))
   }

@@ -1,9 +1,9 @@
 import COpus
 
-/// What can be read off an Opus packet without decoding it (RFC 6716 §3).
+/// Properties of an Opus packet that can be read without decoding it (RFC 6716 §3).
 public enum OpusPacket {
-  /// Duration in samples at 48 kHz, which is also RTP clock units; nil for what breaks a rule of RFC 6716 §3.4: empty, more than
-  /// 120 ms, no frame, or frames that do not fit into it.
+  /// Duration in samples at 48 kHz, which is also RTP clock units; nil for a packet that breaks a rule of RFC 6716 §3.4: empty,
+  /// more than 120 ms, no frame, or frames that do not fit into it.
   public static func duration(_ packet: Span<UInt8>) -> Int? {
     guard !packet.isEmpty else { return nil }
     let units = packet.withUnsafeBufferPointer { source in
@@ -31,12 +31,12 @@ public enum OpusPacket {
     return first & (0x80 >> frames) != 0
   }
 
-  /// One SILK frame that says that nobody speaks (RFC 6716 §4.2.3) and carries no copy of the one before.
+  /// One SILK frame without voice activity (RFC 6716 §4.2.3) and without a copy of the previous frame.
   public static func isSilence(_ packet: Span<UInt8>) -> Bool {
     packet.count > 2 && packet[0] & 0x83 == 0 && packet[1] & 0xc0 == 0
   }
 
-  /// The first octet of the first frame, behind the table of contents and frame lengths (§3.2).
+  /// The first octet of the first frame, after the table of contents and frame lengths (§3.2).
   private static func firstFrameOctet(_ packet: Span<UInt8>) -> UInt8? {
     func lengthSize(_ offset: Int) -> Int { offset < packet.count && packet[offset] >= 252 ? 2 : 1 }
     var offset = 1

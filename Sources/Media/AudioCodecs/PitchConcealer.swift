@@ -1,22 +1,23 @@
 import RTP
 
-/// Fills lost G.711 audio: from the audio before it as ITU-T G.711 Appendix I does, and where the audio behind it is there already from both
-/// sides, cross-faded over the whole gap (docs/design/codecs-and-concealment.md). Good audio passes unchanged and without delay.
+/// Conceals lost G.711 audio: from the audio before it as ITU-T G.711 Appendix I does, and from both ends where the audio after
+/// it has already arrived, cross-faded over the whole gap (docs/design/codecs-and-concealment.md). Received audio passes
+/// unchanged and without delay.
 ///
-/// Made-up audio that was not led into what came is faded over into it, for a quarter period and half a millisecond for each 10 ms
-/// lost: longer would hide real audio.
+/// Concealment that was not led into the audio after it is cross-faded into that audio, for a quarter period and half a
+/// millisecond for each 10 ms lost: longer would hide real audio.
 ///
-/// Own memory, 4.6 KB; per good tick a copy of 320 octets and 160 multiplications.
+/// Own memory, 4.6 KB; per received tick a copy of 320 octets and 160 multiplications.
 public struct PitchConcealer: ~Copyable {
-  /// Samples of 1/8 ms.
+  /// Samples in 1/8 ms.
   private let scale: Int
-  /// 10 ms. Less than this behind a gap shows no period.
+  /// 10 ms. A shorter piece after a gap shows no period.
   private let stage: Int
   private var forward: PitchExtrapolator
   private var backward: PitchExtrapolator
-  /// How the audio begins that the last made-up audio was led into.
+  /// The beginning of the audio that the last concealment was led into.
   private var lead: SIMD8<Int16>?
-  /// Samples made up since the last good one.
+  /// Samples concealed since the last received one.
   public var concealed: Int { forward.made }
 
   public init(band: AudioBand = .narrowband) {
@@ -26,13 +27,13 @@ public struct PitchConcealer: ~Copyable {
     backward = PitchExtrapolator(band: band)
   }
 
-  /// Forgets the past, for another source.
+  /// Clears the state, for another source.
   public mutating func reset() {
     forward.reset()
     lead = nil
   }
 
-  /// Takes audio that was received. After a loss its beginning may be changed in place: faded over from the made-up audio.
+  /// Handles received audio. After a loss its beginning may be changed in place: cross-faded from the concealment.
   // HOT
   public mutating func received(_ samples: inout MutableSpan<Int16>, count: Int) {
     let count = min(count, samples.count)
@@ -52,16 +53,16 @@ public struct PitchConcealer: ~Copyable {
     }
   }
 
-  /// Writes `count` made-up samples.
+  /// Writes `count` concealed samples.
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>) {
     if forward.made == 0 { forward.begin() }
     lead = nil
-    // All of a loss is made from the audio before it.
+    // The whole gap is concealed from the audio before it.
     for index in 0..<min(count, samples.count) { samples[index] = Int16(clamping: Int(forward.next())) }
     if forward.isRepetition { forward.keep(samples.span, min(count, samples.count)) }
   }
 
-  /// Writes `count` made-up samples that lead into `next`, what was received behind them; only its beginning is looked at.
+  /// Writes `count` concealed samples that lead into `next`, the audio received after them; only its beginning is used.
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>, before next: Span<Int16>) {
     let count = min(count, samples.count)
     conceal(count, into: &samples)

@@ -1,38 +1,38 @@
 import RTP
 
-/// Goes on with audio for a while: the last pitch period is repeated, from 20 ms on two and three of them so that it does not buzz. The
-/// period is known to a fraction of a sample and goes on changing as it did, strength falls on as it did. The less alike the last two
-/// periods are, the softer. From 10 ms on it fades, to noise at the level of the pauses before.
+/// Extrapolates audio: repeats the last pitch period, after 20 ms the last two and three so that it does not buzz. The period is
+/// known to a fraction of a sample; it continues to change as it did, and so does a falling strength. The less alike the last two
+/// periods are, the softer the audio. From 10 ms on it fades, to noise at the level of earlier pauses.
 ///
-/// Fed with reversed audio it goes back from there: `PitchConcealer` has one of each direction.
+/// With reversed audio it extrapolates backwards: `PitchConcealer` has one for each direction.
 ///
 /// Own memory, 2.3 KB, twice that in wideband; a search over the last 40 ms per `begin`, a copy of 320 octets and 160 multiplications per
 /// `remember`.
 struct PitchExtrapolator: ~Copyable {
-  /// Samples of 1/8 ms: 1, or 2 in wideband. All lengths below are multiples of it.
+  /// Samples in 1/8 ms: 1, or 2 in wideband. All lengths below are multiples of it.
   private let scale: Int
   /// 2.5 to 15 ms: 400 to 66 Hz.
   let shortestPeriod: Int
   let longestPeriod: Int
   private let historyLength: Int
-  /// 10 ms; also what is compared when a period is looked for.
+  /// 10 ms; also the length compared in the search for a period.
   private let stage: Int
-  /// What is made up before there is noise: 120 ms.
+  /// The length of the audio before there is only noise: 120 ms.
   private let longest: Int
-  /// Full strength for 10 ms, nothing left at 120.
+  /// Full strength for 10 ms, zero at 120.
   private let fadeLength: Float
-  /// The trend of the period is taken for this part of what was measured: speech bends back.
+  /// The period continues this fraction of its measured trend: the pitch of speech turns back.
   private static let trendShare: Float = 0.7
-  /// How much softer what has no period is.
+  /// By how much audio without a period is softened.
   private static let unvoicedShare: Float = 0.6
 
   /// The last audio, newest at the end.
   private let history: UnsafeMutablePointer<Int16>
-  /// One to three periods of it, to repeat, and a sample more at both ends for interpolation: index −1…length + 1 is valid.
+  /// One to three of its periods, to repeat, and one sample more at both ends for interpolation: index −1…length + 1 is valid.
   private let cycle: UnsafeMutablePointer<Float>
   private var periods = 1
   private var position: Float = 0
-  /// Cycle samples per output sample: one over the relative length of the period now, and its change per sample.
+  /// Cycle samples per output sample: the inverse of the period's current relative length, and its change per sample.
   private var speed: Float = 1
   private var speedChange: Float = 0
   private var strength: Float = 1
@@ -42,19 +42,21 @@ struct PitchExtrapolator: ~Copyable {
   private var step: Float = 0
   private var stepLeft = 0
   private var noise = NoiseGenerator()
-  /// How alike neighbouring samples of the quietest tick are, −1…1: noise of a room is darker than white, and in wideband that is heard.
+  /// Correlation of neighbouring samples of the quietest tick, −1…1: noise of a room is darker than white, which is audible in
+  /// wideband.
   private var darkness: Float = 0
   private var lastNoise: Float = 0
-  /// Mean square of the quietest tick lately: up by 0.5 dB a second, down at once; negative before any.
+  /// Mean square of the quietest recent tick: rises by 0.5 dB a second, falls at once; negative before any.
   private var floor: Float = -1
-  /// Root mean square of the noise that a long loss ends in: a pause's, but never above −50 dBov.
+  /// Root mean square of the noise that a long loss ends in: that of a pause, at most −50 dBov.
   private var background: Float = 0
   private static let loudestBackground: Float = 10_737
-  /// Samples made up since the last received one.
+  /// Samples extrapolated since the last received one.
   private(set) var made = 0
-  /// What is repeated, in samples.
+  /// The length of the repeated audio, in samples.
   private(set) var period: Int
-  /// The audio repeats itself over a longer time than a pitch period, as two tones do by their beat: what is made up is what would have come.
+  /// The audio repeats itself over a longer time than a pitch period, as two tones do by their beat: the extrapolated audio
+  /// equals the lost audio.
   private(set) var isRepetition = false
 
   init(band: AudioBand) {
@@ -76,13 +78,13 @@ struct PitchExtrapolator: ~Copyable {
     (cycle - 1).deallocate()
   }
 
-  /// Forgets the past, for another source.
+  /// Clears the state, for another source.
   mutating func reset() {
     history.update(repeating: 0, count: historyLength)
     (made, floor) = (0, -1)
   }
 
-  /// Takes audio that goes on from what it was given before.
+  /// Stores audio that continues the audio stored before.
   // HOT
   mutating func remember(_ samples: Span<Int16>, _ count: Int) {
     keep(samples, count)
@@ -98,7 +100,8 @@ struct PitchExtrapolator: ~Copyable {
     made = 0
   }
 
-  /// Audio that was made up by a repetition is as good as what it stands for: with it the next loss, too, finds the repetition.
+  /// Stores audio that a repetition has extrapolated, which equals the lost audio, so that the next loss finds the repetition,
+  /// too.
   func keep(_ samples: Span<Int16>, _ count: Int) {
     let kept = max(0, historyLength - count)
     if kept > 0 { history.update(from: history + (historyLength - kept), count: kept) }
@@ -109,7 +112,7 @@ struct PitchExtrapolator: ~Copyable {
     }
   }
 
-  /// Takes the beginning of some audio backwards, and nothing else.
+  /// Stores only the beginning of some audio, reversed.
   mutating func rememberReversed(_ samples: Span<Int16>) {
     reset()
     for index in 0..<min(samples.count, historyLength) { history[historyLength - 1 - index] = samples[index] }
@@ -117,7 +120,7 @@ struct PitchExtrapolator: ~Copyable {
 
   // MARK: What is repeated
 
-  /// Looks at the last audio: `next` goes on with it.
+  /// Analyses the stored audio: `next` continues it.
   mutating func begin() {
     let (lag, likeness) = findPeriod()
     isRepetition = false
@@ -126,7 +129,7 @@ struct PitchExtrapolator: ~Copyable {
     periods = 1
     position = 0
     let end = historyLength
-    // How the period and the strength went from one cycle to the next.
+    // The change of period and strength from one cycle to the next.
     var trend: Float = 0
     if likeness > 0.7 { trend = max(-0.05, min(0.05, (lag - previousPeriod()) / lag)) * Self.trendShare }
     let relative = lag / Float(period) * (1 + 0.5 * trend)
@@ -149,8 +152,8 @@ struct PitchExtrapolator: ~Copyable {
     stepLeft = 16 * scale
   }
 
-  /// A lag beyond any pitch period at which the last 20 ms come again as they are, and as loud: the beat of ringback's two tones (440 and 480 Hz:
-  /// 25 ms; 400 and 450: 20 ms), of whose quiet part the last period alone would make a hole.
+  /// A lag beyond any pitch period after which the last 20 ms repeat unchanged and equally loud: the beat of ringback's two tones
+  /// (440 and 480 Hz: 25 ms; 400 and 450: 20 ms). Repeating the last period alone of the beat's quiet part would make a hole.
   private func findRepetition() -> Int? {
     let (end, window) = (historyLength, 2 * stage)
     let own = power(end - window, window)
@@ -165,16 +168,16 @@ struct PitchExtrapolator: ~Copyable {
     return best?.lag
   }
 
-  /// Correlation from which the last period says it all, and from which audio repeats itself.
+  /// Correlations above which the last period is enough, and above which audio repeats itself.
   private static let periodic: Float = 0.995
   private static let repeated: Float = 0.985
 
-  /// The sum of squares of some history, at least 1.
+  /// The sum of squares of part of the history, at least 1.
   private func power(_ start: Int, _ count: Int) -> Float {
     Float(1 &+ SampleSums.energy(history + start, count))
   }
 
-  /// Correlation of the 10 ms before `end` with what was `lag` earlier, over the latter's strength.
+  /// Correlation of the 10 ms before `end` with those `lag` earlier, normalised by the strength of the latter.
   private func likeness(_ end: Int, _ lag: Int) -> Float {
     Self.likeness(history + (end - stage), lag, stage)
   }
@@ -184,8 +187,8 @@ struct PitchExtrapolator: ~Copyable {
     return product > 0 ? Float(product) / Float(1 &+ SampleSums.energy(samples - lag, count)).squareRoot() : 0
   }
 
-  /// The lag of the highest normalised correlation, every second lag and sample first, then around the best, then between the
-  /// samples by a parabola; and that correlation, 0…1.
+  /// The lag of the highest normalised correlation, searched over every second lag and sample first, then around the best, then
+  /// between the samples by a parabola; and that correlation, 0…1.
   private func findPeriod() -> (lag: Float, likeness: Float) {
     let end = historyLength
     var best = (lag: longestPeriod, score: Float(-1))
@@ -231,7 +234,8 @@ struct PitchExtrapolator: ~Copyable {
     return Float(best.lag)
   }
 
-  /// The last `periods` periods, whose end is blended with what came before their beginning, so that repetition is smooth.
+  /// Copies the last `periods` periods, whose end is blended with the audio before their beginning, so that the repetition is
+  /// smooth.
   private func buildCycle() {
     let length = periods * period
     let start = historyLength - length
@@ -246,7 +250,7 @@ struct PitchExtrapolator: ~Copyable {
     (cycle[length], cycle[length + 1]) = (cycle[0], cycle[1])
   }
 
-  /// Repeating the last period of a beginning vowel would make 20 ms of it where there were three.
+  /// Limits the strength: repeating the last period of a beginning vowel would make 20 ms of it where there were three.
   private mutating func limit(_ likeness: Float) {
     let window = 2 * stage
     let loudest = max(power(historyLength - window, window), power(historyLength - 2 * window, window)) / Float(window)
@@ -281,7 +285,7 @@ struct PitchExtrapolator: ~Copyable {
     return max(-highest, min(highest, value * fade * strength)) + (fade < 1 ? nextNoise() * background * (1 - fade) : 0)
   }
 
-  /// Of mean square 1.
+  /// Noise with a mean square of 1.
   private mutating func nextNoise() -> Float {
     guard darkness > 0 else { return noise.next() }
     lastNoise = darkness * lastNoise + (1 - darkness * darkness).squareRoot() * noise.next()

@@ -1,5 +1,5 @@
-/// The two halves of the quadrature mirror filter of ITU-T G.722 (§3.1, §4.4): samples at 16 kHz to two bands at 8 kHz, and back. An object
-/// is used for one direction. 24 taps, so 0.7 ms of delay each way; about 100 bytes, no allocation after `init`.
+/// The two halves of the quadrature mirror filter of ITU-T G.722 (§3.1, §4.4): samples at 16 kHz to two bands at 8 kHz, and back.
+/// An object is used in one direction. 24 taps, so 0.7 ms of delay each way; about 100 bytes, no allocation after `init`.
 struct QuadratureMirror: ~Copyable {
   // 24 past values; freed in deinit.
   private let past: UnsafeMutablePointer<Int32>

@@ -96,7 +96,7 @@ public struct SilenceDetector: Sendable {
     ticksInWindow &+= 1
   }
 
-  /// The last tick counts as speech only because of the hang-over: it sounds as the pause will.
+  /// The last tick counts as speech only because of the hang-over: it resembles the pause after it.
   public var isLingering: Bool { talking == 0 && hang > 0 }
   /// The noise between words in dBov; at least −127, which is also the value before any tick.
   public var noiseLevel: Double {

@@ -1,13 +1,14 @@
-/// Tells tones from noise by linear prediction: of a few steady tones the next sample is foretold from the last ones almost wholly, of noise it is not.
-/// 12 poles over 20 ms below 4 kHz, about 2,500 multiplications, no allocation.
+/// Distinguishes tones from noise by linear prediction: the last samples predict the next one almost completely for a few steady
+/// tones, but not for noise. 12 poles over 20 ms below 4 kHz, about 2,500 multiplications, no allocation.
 ///
-/// The frame is emphasised by 1 − 0.95 z⁻¹ before, so that the fall of a room's noise towards high frequencies foretells nothing. Measured on 8 s each
-/// (5th to 99th percentile): chords and tones at −48 dBov in G.711 gain 7 to 23 dB, white, pink and brown noise, with and without a telephone's band, 0 to 7.
+/// The frame is emphasised by 1 − 0.95 z⁻¹ before, so that the fall of a room's noise towards high frequencies does not count as
+/// prediction. Measured on 8 s each (5th to 99th percentile): chords and tones at −48 dBov in G.711 gain 7 to 23 dB; white, pink
+/// and brown noise, with and without a telephone's band, 0 to 7.
 enum Tonality {
   private static let order = 12
   private static let count = 160
 
-  /// The energy of the frame over what is left of it after prediction, 1 at least; `samples` are 20 ms of either band.
+  /// The energy of the frame divided by its prediction error, at least 1; `samples` are 20 ms of either band.
   static func predictionGain(_ samples: Span<Int16>) -> Float {
     let isWide = samples.count >= 2 * count
     let length = isWide ? count : min(count, samples.count)
@@ -38,7 +39,7 @@ enum Tonality {
     }
   }
 
-  /// Levinson and Durbin's recursion, as far as the error is needed. `lags` and `predictor` have room for one more than the order.
+  /// The Levinson–Durbin recursion, as far as the error is needed. `lags` and `predictor` have room for one more than the order.
   private static func levinson(_ lags: UnsafeMutablePointer<Float>, predictor: UnsafeMutablePointer<Float>) -> Float {
     guard lags[0] > 0 else { return 1 }
     // Below this, 24-bit sums are rounding errors.

@@ -6,16 +6,17 @@ import RTP
   import Glibc
 #endif
 
-/// Hears DTMF digits (ITU-T Q.23) in audio below 4 kHz, for trunks that send tones instead of telephone-events. Keeps to ITU-T Q.24:
-/// frequencies within 1.5 % + 2 Hz are taken and beyond 3.5 % refused, the high tone may be 6 dB stronger or 10 dB weaker than
-/// the low one, 40 ms of tone are enough and 23 are not, a break of 10 ms is bridged and one of 40 divides two digits.
+/// Detects DTMF digits (ITU-T Q.23) in audio below 4 kHz, for trunks that send tones instead of telephone-events. Conforms to
+/// ITU-T Q.24: frequencies within 1.5 % + 2 Hz are accepted and beyond 3.5 % refused, the high tone may be 6 dB stronger or 10 dB
+/// weaker than the low one, 40 ms of tone are enough and 23 are not, a break of 10 ms is bridged and one of 40 separates two
+/// digits.
 ///
-/// Every 5 ms the last 20 ms are looked at three times. First the strongest row and column tone are found; if they hold less
-/// than 45 % of the energy the rest is left out. Then their true frequencies are measured from how their phases turn between two
-/// halves. Then, if those could be a digit, two sines are fitted by least squares: when they leave more than 15 % of the energy
-/// unexplained it is speech or music, not a digit (talk-off). Four such looks in a row make a digit.
+/// Every 5 ms the last 20 ms are checked in three stages. First the strongest row and column tone are found; if they have less
+/// than 45 % of the energy, the check ends. Then their true frequencies are measured from the phase rotation between two halves.
+/// Then, if those could be a digit, two sines are fitted by least squares: when they leave more than 15 % of the energy
+/// unexplained it is speech or music, not a digit (talk-off). Four such checks in a row make a digit.
 ///
-/// Some 0.7 µs a tick of speech, 2.6 of a digit (`bench-codec`); no allocation after `init`; one stream.
+/// Some 0.7 µs per tick of speech, 2.6 of a digit (`bench-codec`); no allocation after `init`; one stream.
 public struct ToneDetector: ~Copyable {
   /// 5 ms.
   private static let hop = 40
@@ -31,8 +32,8 @@ public struct ToneDetector: ~Copyable {
   /// Power ratios high/low: +6 dB and −10 dB.
   private static let twist: ClosedRange<Float> = 0.1...3.98
   private static let explained: Float = 0.85
-  /// What the sums at the nominal frequencies show of a tone that is 1.5 % + 2 Hz away: 0.79 over half a window, less what row
-  /// and column tone take from each other.
+  /// The least share of the sums at the nominal frequencies for a tone that is 1.5 % + 2 Hz away: 0.79 over half a window, less
+  /// the interference of row and column tone.
   private static let plausible: Float = 0.45
   private static let frequencies = SIMD8<Float>(697, 770, 852, 941, 1_209, 1_336, 1_477, 1_633)
   private static let keys: [UInt8] = Array("123A456B789C*0#D".utf8)
@@ -42,7 +43,7 @@ public struct ToneDetector: ~Copyable {
   private var oldest = 0
   private let waves = Self.waves
   private let converter = BandConverter()
-  /// Turn of each frequency per hop.
+  /// Rotation of each frequency per hop.
   private let hopCos: SIMD8<Float>
   private let hopSin: SIMD8<Float>
   /// Correlations of the last four hops, the oldest first, each from its own first sample.
@@ -66,7 +67,7 @@ public struct ToneDetector: ~Copyable {
 
   deinit { samples.deallocate() }
 
-  /// Hears the next samples, a multiple of 40 (a tick: 160; the rest is left out). Returns a digit that has ended.
+  /// Analyses the next samples, a multiple of 40 (a tick: 160; the rest is ignored). Returns a digit that has ended.
   // HOT
   public mutating func hear(_ input: Span<Int16>, _ band: AudioBand) -> ReceivedDigit? {
     guard band == .wideband else { return hear(input) }
@@ -80,7 +81,7 @@ public struct ToneDetector: ~Copyable {
     }
   }
 
-  /// Of 8 kHz.
+  /// The same at 8 kHz.
   // HOT
   public mutating func hear(_ input: Span<Int16>) -> ReceivedDigit? {
     var ended: ReceivedDigit?
@@ -102,7 +103,7 @@ public struct ToneDetector: ~Copyable {
     }
   }
 
-  /// Another source: what was heard is forgotten.
+  /// Clears the state, for another source.
   public mutating func reset() {
     (candidate, run, current, heardHops, misses) = (0, 0, 0, 0, 0)
     energies = .zero
@@ -133,7 +134,7 @@ public struct ToneDetector: ~Copyable {
       last[index] = sample
       energy += sample * sample
     }
-    // Nothing loud: the sums of silence are nothing.
+    // Below the least energy the sums are set to zero.
     if energy * Float(Self.hops) > Self.leastEnergy / 8 {
       waves.withUnsafeBufferPointer { waves in
         for index in 0..<Self.hop {
@@ -170,7 +171,7 @@ public struct ToneDetector: ~Copyable {
     return Self.keys[row * 4 + column]
   }
 
-  /// The correlation of two hops, the second turned back to the first's beginning.
+  /// The correlation of two hops, the second rotated back to the first's beginning.
   private func join(_ re: SIMD8<Float>, _ im: SIMD8<Float>, _ nextRe: SIMD8<Float>, _ nextIm: SIMD8<Float>)
     -> (SIMD8<Float>, SIMD8<Float>)
   {
@@ -183,11 +184,11 @@ public struct ToneDetector: ~Copyable {
     return best
   }
 
-  /// The true frequency near the nominal one, from the turn between the halves; nil if it is too far off.
+  /// The true frequency near the nominal one, from the rotation between the halves; nil if it is too far off.
   private func frequency(
     _ index: Int, _ firstRe: SIMD8<Float>, _ firstIm: SIMD8<Float>, _ secondRe: SIMD8<Float>, _ secondIm: SIMD8<Float>
   ) -> Float? {
-    // The second half turned back by two hops at the nominal frequency.
+    // The second half, rotated back by two hops at the nominal frequency.
     let (c, s) = (hopCos[index] * hopCos[index] - hopSin[index] * hopSin[index], 2 * hopCos[index] * hopSin[index])
     let re = secondRe[index] * c - secondIm[index] * s
     let im = secondRe[index] * s + secondIm[index] * c
@@ -218,7 +219,7 @@ public struct ToneDetector: ~Copyable {
 
   private mutating func end() -> ReceivedDigit {
     defer { (current, heardHops, misses) = (0, 0, 0) }
-    // A window counts when four fifths of it are tone: 12 ms more than hops were heard.
+    // A window counts when four fifths of it are tone: the digit is 12 ms longer than its counted hops.
     return ReceivedDigit(digit: current, durationMilliseconds: heardHops &* 5 &+ 12)
   }
 }
@@ -231,7 +232,7 @@ struct TwoSines {
   let highPower: Float
 
   /// Nil if the two cannot be told apart.
-  /// - Parameter from: where the oldest of the `count` samples stands in their ring.
+  /// - Parameter from: the index of the oldest of the `count` samples in their ring.
   init?(_ samples: UnsafePointer<Float>, from: Int, count: Int, low: Float, high: Float) {
     let (lowRotation, highRotation) = (2 * Float.pi * low / 8_000, 2 * Float.pi * high / 8_000)
     let step = SIMD4<Float>(cosf(lowRotation), sinf(lowRotation), cosf(highRotation), sinf(highRotation))
@@ -257,7 +258,7 @@ struct TwoSines {
     highPower = (solution.z * solution.z + solution.w * solution.w) / 2
   }
 
-  /// Gauss elimination of a positive definite system; nil if it is not.
+  /// Gauss elimination of a positive definite system; nil if it is not positive definite.
   private static func solve(_ rows: (SIMD4<Float>, SIMD4<Float>, SIMD4<Float>, SIMD4<Float>), _ target: SIMD4<Float>)
     -> SIMD4<Float>?
   {

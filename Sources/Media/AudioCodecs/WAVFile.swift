@@ -7,7 +7,7 @@ public import RTP
   import Glibc
 #endif
 
-/// Converts RIFF WAVE bytes to mono samples at the rates of calls, and samples of a call to such bytes.
+/// Converts RIFF WAVE bytes to mono samples at the rates of calls, and samples of a call to RIFF WAVE bytes.
 public enum WAVFile {
   /// Longest file that is read, in bytes: 10 minutes of 48 kHz stereo.
   static let sizeLimit = 120_000_000
@@ -27,11 +27,11 @@ public enum WAVFile {
     return resampled(samples, rateHz, to: 8_000)
   }
 
-  /// The same in both bands.
+  /// The samples in both bands.
   public static func recording(of bytes: [UInt8]) throws(FormatError) -> Recording {
     let (samples, rateHz) = try content(of: bytes)
     let narrow = resampled(samples, rateHz, to: 8_000)
-    // At rates that are no multiple of 16 kHz, what is above 4 kHz is left out.
+    // At rates that are not a multiple of 16 kHz, audio above 4 kHz is left out.
     guard rateHz % 16_000 == 0 else { return Recording(narrow) }
     return Recording(narrow: narrow, wide: resampled(samples, rateHz, to: 16_000))
   }
