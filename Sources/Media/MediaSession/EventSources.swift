@@ -2,8 +2,9 @@ import AudioCodecs
 import Bytes
 import RTP
 
-/// Digits of a leg's telephone-events, by source and clock: events may have an SSRC of their own beside the audio's, or several, and the timestamps of
-/// one say nothing about another's. Of more than `Limits.eventSources` the one that has been silent for longest is forgotten.
+/// Digits of a leg's telephone-events, by source and clock: events may have an SSRC of their own besides the audio's, or several,
+/// and the timestamps of one are unrelated to another's. If there are more than `Limits.eventSources`, the one that has been
+/// silent for longest is evicted.
 struct EventSources {
   private struct Source {
     var ssrc: UInt32
@@ -12,10 +13,10 @@ struct EventSources {
     var last: Instant
   }
   private var sources = [Source?](repeating: nil, count: Limits.eventSources)
-  /// A digit may be under way.
+  /// A digit may be in progress.
   private var isOpen = false
 
-  /// Takes one event; `stampRateHz` is the clock of the stream's audio.
+  /// Handles one event; `stampRateHz` is the clock of the stream's audio.
   mutating func receive(
     _ event: TelephoneEvent, of ssrc: UInt32, _ timestamp: RTPTimestamp, clockRateHz: UInt32, stampRateHz: UInt32, at now: Instant
   ) -> ReceivedDigit? {

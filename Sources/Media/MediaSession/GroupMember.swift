@@ -2,28 +2,28 @@ import AudioCodecs
 import Bytes
 import RTP
 
-/// How far one member is in what another says.
+/// One member's position in another member's frames.
 struct GroupCursor {
-  /// Frames of the other that were played, or passed over.
+  /// Frames of the other member that were played or skipped.
   var read: UInt64 = 0
-  /// The other is among those that are heard.
+  /// The other member is among those that are played.
   var isChosen = true
-  /// Nothing was played last: what comes fades in.
+  /// Nothing was played last, so the next frame fades in.
   var isDry = true
 }
 
 /// One trunk's last frames, for the other members of its group.
 struct GroupMember: ~Copyable {
   var isUsed = false
-  /// Of the call, as of its last tick.
+  /// The band of the call, as of its last tick.
   var band = AudioBand.narrowband
-  /// Frames since it was made.
+  /// Frames since the member was created.
   private(set) var written: UInt64 = 0
   /// Mean square of a sample at full scale 1: up at once, down by a fifth each frame.
   private(set) var power = 0.0
-  /// Whom it does not hear; −1: nobody.
+  /// The member that this one does not receive; −1: none.
   var leavesOut = -1
-  // By the place of the other, `Limits.groupMembers` of them; freed in deinit.
+  // Indexed by the other member's slot, `Limits.groupMembers` of them; freed in deinit.
   let cursors: UnsafeMutablePointer<GroupCursor>
 
   private struct FrameState {
@@ -31,7 +31,7 @@ struct GroupMember: ~Copyable {
     var isNarrow = false
     var isWide = false
   }
-  // `Limits.groupFrames` frames in either band; freed in deinit. Which of a frame's are set stands in `frames`.
+  // `Limits.groupFrames` frames in either band; freed in deinit. `frames` states which bands of a frame are set.
   private let narrow: UnsafeMutablePointer<Int16>
   private let wide: UnsafeMutablePointer<Int16>
   private let frames: UnsafeMutablePointer<FrameState>
@@ -90,7 +90,7 @@ struct GroupMember: ~Copyable {
     power = max(own, power * 0.8)
   }
 
-  /// Adds the next frame for one listener; false: there is nothing of it to be heard. HOT
+  /// Adds the next frame for one listener; false: it added nothing. HOT
   func add(
     to sum: UnsafeMutablePointer<Int32>, _ band: AudioBand, _ cursor: inout GroupCursor, isChosen: Bool, at now: Instant
   ) -> Bool {
@@ -105,7 +105,7 @@ struct GroupMember: ~Copyable {
     cursor.isDry = false
     guard isChosen || wasChosen && !wasDry else { return false }
     let count = band.samplesPerTick
-    // over a quarter of a frame after a gap, over all of it where the listener's choice has changed
+    // over a quarter of a frame after a gap, over a whole frame where the listener's choice has changed
     let ramp = wasDry ? count / 4 : count
     let (from, to): (Int32, Int32) = (wasDry || !wasChosen ? 0 : 1, isChosen ? 1 : 0)
     if from == to {
@@ -121,13 +121,13 @@ struct GroupMember: ~Copyable {
     return true
   }
 
-  /// Which frame comes, and, if it waited too long, the one that it goes over into.
+  /// The next frame; if it waited too long, also the frame after it, into which it is cross-faded.
   private func next(_ cursor: inout GroupCursor, _ band: AudioBand, at now: Instant)
     -> (samples: UnsafeMutablePointer<Int16>, second: UnsafeMutablePointer<Int16>?)?
   {
     guard isUsed, written > cursor.read else { return nil }
     if written &- cursor.read >= UInt64(Limits.groupFrames) {
-      // It did not listen: what waits is old, and the oldest is about to be overwritten.
+      // This member was not reading: its waiting frames are old, and the oldest is about to be overwritten.
       cursor.read = written &- 1
       cursor.isDry = true
     }
@@ -139,7 +139,7 @@ struct GroupMember: ~Copyable {
     return (samples, self.samples(cursor.read, band))
   }
 
-  /// `first` is in the sum already: it fades out and `second` in.
+  /// `first` is in the sum already: fades it out, and `second` in.
   private func blend(
     _ first: UnsafePointer<Int16>, into second: UnsafePointer<Int16>, to sum: UnsafeMutablePointer<Int32>, _ count: Int
   ) {
@@ -150,7 +150,7 @@ struct GroupMember: ~Copyable {
     }
   }
 
-  /// The last frame backwards, fading out: it goes on from where that one ended.
+  /// The last frame backwards, fading out: continues from its end without a step.
   private func repeatLast(_ cursor: GroupCursor, to sum: UnsafeMutablePointer<Int32>, _ band: AudioBand) -> Bool {
     guard cursor.read > 0, written &- cursor.read < UInt64(Limits.groupFrames), let last = samples(cursor.read &- 1, band) else {
       return false

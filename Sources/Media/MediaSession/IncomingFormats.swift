@@ -1,7 +1,8 @@
 import AudioCodecs
 import RTP
 
-/// What each payload type number of a leg's incoming packets stands for: one octet a number, so that the look-up of a packet is one load. 160 octets.
+/// The meaning of each payload type number of a leg's incoming packets: one octet a number, so that a packet's look-up is one
+/// load. 160 octets.
 struct IncomingFormats {
   enum Meaning: Equatable {
     case unknown
@@ -14,14 +15,15 @@ struct IncomingFormats {
   private static let noise: UInt8 = 1
   private static let firstEvent: UInt8 = 2
   private static let firstAudio: UInt8 = 16
-  /// Of the numbers below 64, and of the others.
+  /// The meanings of the numbers below 64, and of the others.
   private var lower = SIMD64<UInt8>.zero
   private var upper = SIMD64<UInt8>.zero
-  /// Of events; further clocks than there is room for are no format.
+  /// Clocks of telephone-event formats; formats with further clocks are ignored.
   private var clocks = SIMD4<UInt32>.zero
   private var clockCount = 0
 
-  /// The first format of a number counts. Comfort noise has its static number too (RFC 3551 §6), unless that is taken.
+  /// The first format of a number counts. Comfort noise also has its static number (RFC 3551 §6), unless another format uses
+  /// that.
   init(_ formats: [NumberedFormat] = []) {
     for numbered in formats + [NumberedFormat(ComfortNoise.payloadType, .comfortNoise)] {
       if self.code(numbered.payloadType) == 0 { set(code(of: numbered.format), numbered.payloadType) }

@@ -3,26 +3,26 @@ import Bytes
 import JitterBuffer
 import RTP
 
-/// Where a direction's `AudioReceiver` is, as long as something is to be decoded: 34 KB that a relayed call does without, and one
-/// pointer where there is none, so that what a relayed packet touches lies closer together.
+/// Owns a direction's `AudioReceiver` while packets are decoded: 34 KB that a relayed call does not need. Without a receiver it
+/// is one pointer, so that a relayed packet accesses less memory.
 ///
 /// | event | receiver |
 /// |---|---|
 /// | a command after which packets are decoded (lock, connect that keeps, mute, hold, another codec, bridge) | made, by `make` |
 /// | relaying begins: at a command, or at a tick in a pause | freed, its counts are kept |
-/// | a packet, any other tick | as it is: nothing is allocated |
+/// | a packet, any other tick | unchanged: nothing is allocated |
 ///
-/// Making one allocates and clears its 34 KB.
+/// `make` allocates and clears the 34 KB.
 struct ReceiverSlot: ~Copyable {
-  // Owned: initialised where there is one, freed by `free` and deinit.
+  // Owned: initialised while there is a receiver, freed by `free` and deinit.
   private(set) var receiver: UnsafeMutablePointer<AudioReceiver>?
-  /// Of the encoding before, until the next `pull`; owned in the same way.
+  /// The receiver of the previous encoding, until the next `pull`; owned in the same way.
   private var former: UnsafeMutablePointer<AudioReceiver>?
-  /// After it: the first audio begins softly.
+  /// After the previous encoding: the first audio fades in.
   private var fadesIn = false
-  /// Of receivers that are gone.
+  /// The counts of freed receivers.
   private var past = PlayoutStatistics()
-  /// For those to come, too.
+  /// Kept for later receivers, too.
   private var path: Double?
 
   init() {}
@@ -35,12 +35,12 @@ struct ReceiverSlot: ~Copyable {
 
   var isEmpty: Bool { receiver == nil }
   var encoding: AudioEncoding? { receiver?.pointee.encoding }
-  /// Of the last `pull`.
+  /// The tick preference of the last `pull`.
   var tickPreference: TickPreference { receiver?.pointee.tickPreference ?? .none }
-  /// Of all receivers there were.
+  /// The counts of all receivers so far.
   var statistics: PlayoutStatistics { receiver?.pointee.statistics ?? past }
 
-  /// Does nothing if there is one. libopus refuses nothing but parameters, and ours are constant.
+  /// Does nothing if there is a receiver. libopus refuses only bad parameters, and ours are constant.
   mutating func make(_ encoding: AudioEncoding, _ band: AudioBand, policy: DelayPolicy = DelayPolicy()) {
     guard receiver == nil else { return }
     do throws(OpusError) {
@@ -58,7 +58,7 @@ struct ReceiverSlot: ~Copyable {
     receiver?.pointee.setPath(milliseconds: milliseconds)
   }
 
-  /// Another encoding, of the same stream's audio: what was to be played fades out in the next frame.
+  /// The stream's audio has another encoding: the queued audio of the old one fades out in the next frame.
   mutating func retire() {
     guard let receiver else { return }
     past = statistics
@@ -72,7 +72,7 @@ struct ReceiverSlot: ~Copyable {
     former = nil
   }
 
-  /// Of another band from the next frame on. libopus refuses nothing but parameters, and ours are constant.
+  /// Changes the band from the next frame on. libopus refuses only bad parameters, and ours are constant.
   func setBand(_ band: AudioBand) {
     do throws(OpusError) { try receiver?.pointee.setBand(band) } catch {}
   }
@@ -89,7 +89,7 @@ struct ReceiverSlot: ~Copyable {
 
   func reset() { if let receiver { receiver.pointee.reset() } }
 
-  /// One tick of audio into `frame`; false if there is none to be heard. HOT
+  /// One tick of audio into `frame`; false if it is silent. HOT
   @inline(__always)
   mutating func pull(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, at now: Instant) -> Bool {
     guard let receiver else { return former == nil ? false : fadeOut(into: frame, band, over: false, at: now) }
@@ -103,14 +103,14 @@ struct ReceiverSlot: ~Copyable {
     return hasAudio
   }
 
-  /// The last frame of the encoding before, going over into what is in `frame`, or into silence.
+  /// Cross-fades the last frame of the previous encoding into the audio in `frame`, or into silence.
   private mutating func fadeOut(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, over hasAudio: Bool, at now: Instant)
     -> Bool
   {
     guard let former else { return hasAudio }
     let before = former.pointee.band
     let capacity = Frame.capacity
-    // Two of them: of more than 1 KB the system may make an allocation.
+    // Two buffers: the system may allocate one of more than 1 KB.
     let heard = withUnsafeTemporaryAllocation(of: Int16.self, capacity: capacity) { last in
       withUnsafeTemporaryAllocation(of: Int16.self, capacity: capacity) { converted in
         guard let last = last.baseAddress, let converted = converted.baseAddress else { return false }
@@ -140,7 +140,7 @@ struct ReceiverSlot: ~Copyable {
     return receiver.pointee.insert(header, payload: octets, encoding: encoding, at: now)
   }
 
-  /// Another source may take the place of the present one at once.
+  /// Another source may replace the current one at once.
   func release(at now: Instant) { if let receiver { receiver.pointee.releaseSource(at: now) } }
 
   func comfortNoise(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant) {
