@@ -45,7 +45,7 @@ extension ClusterWorld {
     input(node, .deviceCame(key, SessionID(session), info))
   }
 
-  /// What one call of `locate` comes to, and how long that took.
+  /// The result of one `locate`, and how long it took.
   func locate(_ node: Int, _ question: LocateQuestion, wait: Duration = .milliseconds(150)) -> (located: Located?, took: Duration)
   {
     let from = log.count

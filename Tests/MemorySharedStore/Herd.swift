@@ -43,7 +43,7 @@ public final class Herd {
   /// The spread that `welcome` announces, in seconds.
   public static func spread(sessions: Int) -> Double { min(60, Double(sessions) / 2_000) }
 
-  // MARK: what happens
+  // MARK: events
 
   /// Connects all devices for the first time.
   public func fill(over length: Double) {
@@ -97,7 +97,7 @@ public final class Herd {
     return true
   }
 
-  // MARK: what is seen
+  // MARK: observations
 
   /// Devices that are welcomed at a node that runs.
   public var connected: Int { isWelcome.count { $0 } }

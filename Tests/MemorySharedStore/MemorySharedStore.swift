@@ -1,9 +1,11 @@
 public import Bytes
 public import Cluster
 
-/// A shared store and its drivers in memory, on virtual time: `SharedStoreStore` behind a network with faults. The same seed gives the same run.
+/// A shared store and its drivers in memory, on virtual time: `SharedStoreStore` behind a network with faults. The same seed
+/// gives the same run.
 ///
-/// A driver here does what `Runtime/SharedStore` does: one reply for each request, `timeout` after 250 ms, `connected` and `lost`.
+/// A driver here does what `Runtime/SharedStore` does: one reply for each request, `timeout` after 250 ms, `connected` and
+/// `lost`.
 public struct MemorySharedStore {
   public struct Faults: Sendable {
     public var latency = 0.000_3...0.001_2

@@ -49,7 +49,7 @@ public struct SharedStoreStore: Sendable {
 
   public init() {}
 
-  // MARK: what tests look at
+  // MARK: for tests
 
   public func liveLeases(at now: Instant) -> [NodeLease] {
     leases.values.filter { $0.ends > now }.map(\.value).sorted { $0.incarnation < $1.incarnation }

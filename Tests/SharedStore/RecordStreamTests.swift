@@ -86,7 +86,7 @@ import Testing
     try FileManager.default.removeItem(atPath: a + "/calls.jsonl.shipped")
     _ = try process(a, "a", redis.port, records: 21...22)
     #expect(redis.say("XLEN", "tl:{records}") == "22")
-    // a node that took over calls of the first
+    // a node that has taken over calls of the first
     _ = try process(b, "b", redis.port, records: 20...23)
     #expect(redis.say("XLEN", "tl:{records}") == "23")
     let all = try follow(redis.port, .beginning, count: 23)

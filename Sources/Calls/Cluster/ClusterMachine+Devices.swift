@@ -76,7 +76,7 @@ extension ClusterMachine {
     pose(question, &step)
   }
 
-  // MARK: what the shared store says of a device that has come
+  // MARK: the reply to an entered device
 
   /// - Parameter isAnswered: its hello was completed before this reply arrived.
   mutating func entered(

@@ -227,7 +227,7 @@ extension ClusterMachine {
     step.actions.append(.incompatible(with: other))
   }
 
-  // MARK: what we say of ourselves
+  // MARK: the contents of our lease
 
   mutating func load(_ calls: Int, _ sessions: Int, _ refuses: Bool, _ step: inout Step) {
     let isNews = refuses != lease.refuses

@@ -33,7 +33,7 @@ extension ClusterMachine {
     pose(question, &step)
   }
 
-  // MARK: asking
+  // MARK: requests of a question
 
   /// Adds the call to these users, and notes in the question which of them are new.
   mutating func enter(_ call: CallID, _ users: [String], _ direction: CallDirection, _ question: inout Question) {

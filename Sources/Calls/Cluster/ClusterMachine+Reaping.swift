@@ -86,7 +86,7 @@ extension ClusterMachine {
     }
   }
 
-  // MARK: what the process before this one left
+  // MARK: calls of the previous process
 
   mutating func inherit(_ entries: [CallEntry], _ before: Incarnation, _ step: inout Step) {
     for entry in entries where inherited[entry.line.call] == nil && closed[entry.line.call] == nil {

@@ -92,7 +92,7 @@ extension ClusterMachine {
     }
   }
 
-  // MARK: after the shared store has come back
+  // MARK: after a reconnection
 
   /// Called with a lease: starts the deferred writes, after a new connection at a random time.
   mutating func startRestoring(_ step: inout Step) {

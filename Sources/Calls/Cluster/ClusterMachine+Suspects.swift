@@ -90,7 +90,7 @@ extension ClusterMachine {
     (tasks[.reaper]?.until.map { $0 > now } ?? false || suspect.byOperator) && state == .up && now >= calmUntil
   }
 
-  // MARK: a suspect's turn
+  // MARK: steps of a suspect
 
   mutating func suspectDue(_ other: Incarnation, _ step: inout Step) {
     guard let suspect = suspects[other], !suspect.isHeld else { return }

@@ -58,7 +58,7 @@ extension ClusterMachine {
 
   // MARK: our own entries
 
-  /// A renewal was granted. `hadNone`: our lease had ended meanwhile; otherwise no node can have taken this one for dead.
+  /// A renewal was granted. `hadNone`: our lease had ended meanwhile; otherwise no other node can have judged this one dead.
   mutating func leaseIsBack(hadNone: Bool, _ step: inout Step) {
     // the lease has expired by now: the reply waited while this process was suspended
     guard leasedUntil.map({ $0 > step.now }) ?? false else { return }

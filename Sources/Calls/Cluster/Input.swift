@@ -49,7 +49,7 @@ extension ClusterMachine {
     case released(CallID, trunk: String)
     /// The call's start line with its legs, each time it changes; and the users whose devices may show the call.
     case started(StartLine, users: [String])
-    /// The call has ended. `over`: the end that devices get which connect late to other nodes; nil if no device was woken for the
+    /// The call has ended. `over`: the end, for devices that connect late to other nodes; nil if no device was woken for the
     /// call.
     case ended(CallID, over: CallOver?)
     /// Exactly one `Action.tombstone` follows, after `Settings.wait` at the latest.

@@ -44,7 +44,7 @@ extension ClientMedia {
     }
   }
 
-  // MARK: within
+  // MARK: for this module
 
   /// The gateway's candidates are known: starts the relays now, or after `Limits.relayHeadStart`.
   mutating func prepareRelays(_ peers: [SocketAddress], _ now: Instant) {

@@ -62,7 +62,8 @@ struct G722Band: Sendable {
   @inline(__always) mutating func encodeLow(_ sample: Int32) -> UInt8 {
     let difference = Self.saturate(sample &- prediction)
     let magnitude = difference >= 0 ? difference : ~difference
-    // A decision level is reached where (level · step) >> 12 is not above the magnitude, and so up to this. The step is 32 at least.
+    // A decision level is reached where (level · step) >> 12 is not above the magnitude, and so up to this. The step is 32 at
+    // least.
     let highest = min(2_919, (((magnitude &+ 1) << 12) &- 1) / step)
     var level = Int(G722Tables.q6Below[Int(highest >> 5)])
     level &+= highest >= G722Tables.q6[level &+ 1] ? 2 : 1

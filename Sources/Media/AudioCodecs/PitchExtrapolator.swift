@@ -6,8 +6,8 @@ import RTP
 ///
 /// With reversed audio it extrapolates backwards: `PitchConcealer` has one for each direction.
 ///
-/// Own memory, 2.3 KB, twice that in wideband; a search over the last 40 ms per `begin`, a copy of 320 octets and 160 multiplications per
-/// `remember`.
+/// Own memory, 2.3 KB, twice that in wideband; a search over the last 40 ms per `begin`, a copy of 320 octets and 160
+/// multiplications per `remember`.
 struct PitchExtrapolator: ~Copyable {
   /// Samples in 1/8 ms: 1, or 2 in wideband. All lengths below are multiples of it.
   private let scale: Int
@@ -118,7 +118,7 @@ struct PitchExtrapolator: ~Copyable {
     for index in 0..<min(samples.count, historyLength) { history[historyLength - 1 - index] = samples[index] }
   }
 
-  // MARK: What is repeated
+  // MARK: The repeated audio
 
   /// Analyses the stored audio: `next` continues it.
   mutating func begin() {

@@ -236,7 +236,7 @@ struct TwoSines {
   init?(_ samples: UnsafePointer<Float>, from: Int, count: Int, low: Float, high: Float) {
     let (lowRotation, highRotation) = (2 * Float.pi * low / 8_000, 2 * Float.pi * high / 8_000)
     let step = SIMD4<Float>(cosf(lowRotation), sinf(lowRotation), cosf(highRotation), sinf(highRotation))
-    // cos and sin of both at the present sample, their products with each other and with the samples.
+    // cos and sin of both at the current sample, their products with each other and with the samples.
     var basis = SIMD4<Float>(1, 0, 1, 0)
     var (g0, g1, g2, g3) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)
     var target = SIMD4<Float>.zero

@@ -25,7 +25,8 @@ public final class RedisSharedStore: Sendable {
   /// Starts the thread `shared-store`. Throws if certificates cannot be read (`TLSFailure`) or the system refuses a thread
   /// (`SystemError`); a shared store that is away is not an error.
   /// - Parameters:
-  ///   - readiness: gets a component `shared-store`, always ready: a node without the shared store takes calls. Its note says what is wrong.
+  ///   - readiness: gets a component `shared-store`, always ready: a node without the shared store accepts calls. Its note states
+  ///     the fault.
   ///   - deliver: called on the thread, in order. Each request that `post` accepted has exactly one `reply`.
   public init(
     _ settings: SharedStoreSettings, node: Incarnation, readiness: Readiness? = nil, logger: Logger,

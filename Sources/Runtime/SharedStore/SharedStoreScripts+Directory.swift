@@ -3,7 +3,8 @@
 extension SharedStoreScript {
   var historyBody: String {
     switch self {
-    // KEYS: history, where. ARGV: call, row without its {, most rows, milliseconds. → number or nothing, where the user's devices are.
+    // KEYS: history, where. ARGV: call, row without its {, most rows, milliseconds. → number or nothing, where the user's devices
+    // are.
     case .addHistory:
       """
       local rows = redis.call('LRANGE', KEYS[1], 0, -1)

@@ -59,7 +59,7 @@ final class SharedStoreShard {
 
   func append(_ waiting: Waiting) { queue.append(waiting) }
 
-  /// The command whose answer has come.
+  /// Removes the command whose answer has arrived.
   func next(at now: Instant) -> Waiting? {
     receivedAt = now
     guard head < queue.count else { return nil }
