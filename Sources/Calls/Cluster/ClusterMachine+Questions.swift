@@ -285,8 +285,8 @@ extension ClusterMachine {
   private func admits(_ trunk: String, _ most: Int, _ question: Question) -> Bool {
     guard question.addedTrunk == trunk else { return true }
     if let verdict = question.verdicts[.trunk(trunk)] { return verdict }
-    // The limit is an even share of the known nodes, or our count when the shared store was lost: all nodes together admit less
-    // than twice the limit.
+    // The larger of an even share of the known nodes and our count when the shared store was lost: all nodes together admit
+    // less than twice the limit.
     let even = (most + knownNodes - 1) / knownNodes
     return callsOfTrunk[trunk, default: 0] <= max(even, isConnected ? 0 : callsAtLoss[trunk] ?? 0)
   }

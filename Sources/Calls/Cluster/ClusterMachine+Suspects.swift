@@ -17,7 +17,7 @@ extension ClusterMachine {
     timers.schedule(.suspect(other), at: max(step.now, calmUntil))
   }
 
-  /// Another incarnation of its name or an operator's command proves the death; silence does not.
+  /// Marks a suspect as dead. Another incarnation of its name or an operator's command proves that; silence does not.
   mutating func proveDead(_ other: Incarnation, _ step: inout Step) {
     guard let suspect = suspects[other], suspect.verdict != .dead || suspect.isHeld else { return }
     suspects[other]?.verdict = .dead

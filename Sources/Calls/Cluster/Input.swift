@@ -84,7 +84,7 @@ extension ClusterMachine {
 
     // MARK: grants of login tokens
 
-    /// Whether tokens may grant something here; repeated when the grants that tokens may have are configured differently.
+    /// Whether tokens may grant something here; repeated when the configuration of what they may grant has changed.
     case sharesGrants(Bool)
     /// Grants of tokens, or erasures of users, for the shared store.
     case grants([SharedGrant])

@@ -39,7 +39,7 @@ public enum Limits {
 
   // MARK: grants of login tokens
 
-  /// Users with grants; a node has as many.
+  /// Users with grants, in the shared store and at a node.
   public static let grants = 200_000
   public static let grantsPerRead = 200
   /// Grants in one request; no more are added once their numbers reach `numbersPerPut`.
@@ -110,7 +110,7 @@ public enum Limits {
   /// Probes in a second; beyond it the rest waits, for a random time.
   static let probesPerSecond = 200
   static let probeLater = Duration.milliseconds(200)
-  /// A node whose name another incarnation has a lease for waits this long for that lease to end.
+  /// If another incarnation of a starting node's name has a lease, the node waits this long for that lease to end.
   static let nameWait = Duration.seconds(15)
   /// Interval at which a follower requests a task.
   static let followerAgain = Duration.seconds(9)

@@ -85,8 +85,8 @@ public enum SharedStoreRequest: Hashable, Sendable {
   /// Adds a call to a user's history, unless it is in it. `row` is JSON of the call, without its first brace and with `"c"`, the
   /// call, first: the shared store prepends the row's number. At most `most` rows are kept, none longer than `keep`. → `added`
   case addHistory(CallID, user: String, row: [UInt8], most: Int, keep: Duration)
-  /// The newest rows of a user with numbers below `before` (nil: all), at most `most`. → `values`; their number is 1 if there are
-  /// more
+  /// The newest rows of a user with numbers below `before` (nil: all), at most `most`. → `values`, with the number
+  /// 1 if more rows follow
   case history(of: String, before: Int64?, most: Int, keep: Duration)
   /// → `count` of removed rows
   case forgetHistory(of: String)
@@ -108,7 +108,7 @@ public enum SharedStoreRequest: Hashable, Sendable {
   ///
   /// | the user's row | then |
   /// |---|---|
-  /// | none, or of an earlier token | is replaced. The user gets each number that no user has, or that a user has by an earlier token (if two are as late, the user with the lesser id wins), who loses it |
+  /// | none, or of an earlier token | is replaced. The user gets each number that no user has, and each that another user has by an earlier token, who loses it (if two tokens are as late, the user with the lesser id wins) |
   /// | of the same token | keeps those of its numbers that are named again; gets the later `seen` |
   /// | of a later token, or of an erasure that is as late | stays |
   ///

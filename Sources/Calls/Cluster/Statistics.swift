@@ -41,7 +41,7 @@ public struct ClusterStatistics: Hashable, Sendable {
   public var grantsPut: UInt64 = 0
   /// Deferred writes that were sent.
   public var restored: UInt64 = 0
-  /// Writes and suspects dropped because their tables were full.
+  /// Writes, grants and suspects dropped because their tables were full.
   public var forgotten: UInt64 = 0
   public init() {}
 }
