@@ -164,7 +164,7 @@ extension Interop {
         ),
         ("PUT", "number,label,kind\n+15550000001,a", 400, "line 2: ends without a line break"),
         ("PUT", "", 400, "line 1: the file is empty"), ("PATCH", "", 405, "PUT, POST, DELETE"),
-        ("POST", "number,label,kind\n+15550000001,,delete\n", 400, "no kind of a contact"),
+        ("POST", "number,label,kind\n+15550000001,,delete\n", 400, "not a kind of contact"),
       ]
       for (method, body, status, why) in imports {
         let answer = try admin(method, path, gateway, body)

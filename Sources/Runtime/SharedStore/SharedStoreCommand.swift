@@ -95,7 +95,7 @@ extension SharedStoreCommand {
   }
 
   private init(_ request: SharedStoreRequest, _ keys: SharedStoreKeys, _ node: Incarnation, _ forged: [String: [UInt8]]) {
-    let displaced = forged[""] ?? []
+    let removed = forged[""] ?? []
     switch request {
     case .renew(let lease, let length):
       self.init(
@@ -104,7 +104,7 @@ extension SharedStoreCommand {
         [
           bytes(SharedStoreKeys.escaped(lease.incarnation.node)), bytes(lease.incarnation),
           keys.sealed(ValueCoding.encode(StoredLease(lease, until: keys.seal?.end)), keys.lease(of: lease.incarnation)),
-          milliseconds(length), bytes(keys.key(SharedStoreKeys.nodes, "lease:")), bytes(Limits.namesPerRead), displaced,
+          milliseconds(length), bytes(keys.key(SharedStoreKeys.nodes, "lease:")), bytes(Limits.namesPerRead), removed,
         ], .nodes)
     case .endLease(let incarnation):
       self.init(
@@ -113,7 +113,7 @@ extension SharedStoreCommand {
     case .enter, .update, .leave, .locate, .leaveCall, .register, .consumeQuota:
       self.init(ofUser: request, keys, forged)
     case .put, .remove, .entries, .entry, .claimReaping, .reaped, .claimStart, .putTombstone, .tombstone:
-      self.init(ofCall: request, keys, displaced)
+      self.init(ofCall: request, keys, removed)
     case .admit(let trunk, let most, let incarnation):
       let tag = SharedStoreKeys.trunk(trunk)
       self.init(script: .admit, tag, [keys.key(tag, "calls")], [bytes(incarnation), bytes(most)], .isOne)
@@ -128,7 +128,7 @@ extension SharedStoreCommand {
       self.init(
         script: .claim, tag, [keys.key(tag)],
         [
-          keys.sealed(lines: bytes(incarnation), keys.key(tag)), milliseconds(Cluster.Limits.leadership), bytes(1), displaced,
+          keys.sealed(lines: bytes(incarnation), keys.key(tag)), milliseconds(Cluster.Limits.leadership), bytes(1), removed,
         ],
         .claim(showsHolder: .always), name: "lead")
     case .resign(let task, let incarnation):
@@ -219,7 +219,7 @@ extension SharedStoreCommand {
     }
   }
 
-  private init(ofCall request: SharedStoreRequest, _ keys: SharedStoreKeys, _ displaced: [UInt8]) {
+  private init(ofCall request: SharedStoreRequest, _ keys: SharedStoreKeys, _ removed: [UInt8]) {
     func sealed(_ claim: String, _ key: String) -> [UInt8] { keys.sealed(lines: bytes(claim), key) }
     switch request {
     case .put(let entry, let incarnation):
@@ -245,7 +245,7 @@ extension SharedStoreCommand {
       self.init(
         script: .claim, tag, [keys.key(tag, "reap:\(call)")],
         [
-          sealed("\(reaper)", keys.key(tag, "reap:\(call)")), milliseconds(Cluster.Limits.reapClaim), bytes(0), displaced,
+          sealed("\(reaper)", keys.key(tag, "reap:\(call)")), milliseconds(Cluster.Limits.reapClaim), bytes(0), removed,
         ], .claim(showsHolder: .always), name: "claimReaping")
     case .reaped(let call, let incarnation, let reaper):
       let tag = SharedStoreKeys.incarnation(incarnation)
@@ -260,7 +260,7 @@ extension SharedStoreCommand {
         script: .claim, tag, [keys.key(tag, "start")],
         [
           sealed("\(incarnation)\n\(device.user)\n\(device.device)", keys.key(tag, "start")),
-          milliseconds(Cluster.Limits.startClaim), bytes(0), displaced,
+          milliseconds(Cluster.Limits.startClaim), bytes(0), removed,
         ], .claim(showsHolder: .ifRefused), name: "claimStart")
     case .tombstone(let call):
       let tag = SharedStoreKeys.call(call.description)
