@@ -1,7 +1,8 @@
 /// Compares received speech with the spoken one: 8 kHz mono samples on both sides, any silence before, between and after.
 ///
 /// The received audio may be delayed, louder, coded and slightly stretched by a jitter buffer; alignment is found once for the
-/// whole (correlation of log envelopes, then of samples) and then followed frame by frame. Cost: about 40 ms for 10 s of speech.
+/// whole (correlation of log envelopes, then of samples) and then followed frame by frame. Cost: about 40 ms for 10 s of speech, half
+/// a second where it is hard to follow.
 public struct SpeechComparison: Sendable, Equatable {
   /// From the first sample played to the first sample received, both counted from the start of their arrays; negative if the
   /// received audio starts later in the speech than the played.
@@ -39,7 +40,11 @@ extension SpeechComparison {
     guard let first = active.first else { return nil }
 
     let coarse = Self.coarseLag(reference, result, active, limit: searchMilliseconds / 10)
-    let tracked = Self.track(played, heard, active, startLag: coarse * frame / 2)
+    var tracked = Self.track(played, heard, active, startLag: coarse * frame / 2)
+    if tracked.similarity < 0.85 {
+      let anchored = Self.anchored(played, heard, active, startLag: coarse * frame / 2)
+      if anchored.similarity > tracked.similarity { tracked = anchored }
+    }
     let present = active.map { index -> Bool in
       let lag = tracked.lags[index] ?? coarse * frame / 2
       let centre = index + Int((Double(lag) / Double(frame / 2)).rounded())
@@ -99,10 +104,10 @@ extension SpeechComparison {
   }
 
   /// Follows the delay in samples frame by frame: each active frame searches ±10 ms around the last lag, the first ±40 ms. If
-  /// that fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the waveform of the next 200 ms then gives
-  /// the new lag. Envelopes, or a single frame, do not: a vowel correlates with many others.
+  /// that fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the envelopes then give the new
+  /// lag.
   static func track(_ played: [Int16], _ heard: [Int16], _ active: [Int], startLag: Int) -> Track {
-    let halves = (played: halved(played), heard: halved(heard))
+    let envelopes = (played: levels(played), heard: levels(heard))
     var matches = [Match?](repeating: nil, count: active.count)
     var lost: [Int] = []
     var lag = startLag
@@ -112,15 +117,17 @@ extension SpeechComparison {
       var found = bestLag(played, heard, start, around: lag, radius: radius)
       if found.map({ $0.correlation <= 0.6 }) ?? true {
         lost.append(position)
-        if lost.count % 5 == 0, let jump = jump(halves.played, halves.heard, from: [active[lost[0]], index], lag: lag) {
+        if lost.count % 5 == 0, let jump = jump(envelopes.played, envelopes.heard, from: active[lost[0]], lag: lag),
+          let there = bestLag(played, heard, start, around: jump, radius: 160), there.correlation > 0.6
+        {
           for missed in lost {
-            let other = bestLag(played, heard, active[missed] * frame / 2, around: jump, radius: 160)
+            let other = bestLag(played, heard, active[missed] * frame / 2, around: there.lag, radius: 80)
             if let other, other.correlation > matches[missed]?.correlation ?? -1 { matches[missed] = other }
           }
-          if let there = bestLag(played, heard, start, around: jump, radius: 160), there.correlation > 0.6 { found = there }
+          found = there
         }
       }
-      if found?.correlation ?? -1 > matches[position]?.correlation ?? -1 { matches[position] = found }
+      matches[position] = found
       if let found, found.correlation > 0.6 { (lag, radius, lost) = (found.lag, 80, []) }
     }
     return summary(matches, active, startLag)
@@ -145,35 +152,65 @@ extension SpeechComparison {
     return out
   }
 
-  /// Every other sample, the mean of two: 4 kHz decide where 200 ms of speech are, at a quarter of the cost.
+  /// The lag in samples, at most 1.5 s (the limit of kept first words) from the last, at which the envelopes of the next 400 ms
+  /// agree best.
+  private static func jump(_ a: [Double], _ b: [Double], from start: Int, lag: Int) -> Int? {
+    let window = start..<min(a.count, start + 40)
+    let around = lag / (frame / 2)
+    var best: (difference: Double, lag: Int)?
+    for step in around - 150...around + 150 where start + step >= 0 && window.upperBound + step <= b.count {
+      let difference = window.reduce(0.0) { $0 + abs(max(-60, a[$1]) - max(-60, b[$1 + step])) }
+      if difference < best?.difference ?? .infinity { best = (difference, step) }
+    }
+    return best.map { $0.lag * frame / 2 }
+  }
+
+  /// Where following frame by frame loses the speech, as while a listener catches up by seconds: the waveform of 150 ms from each tenth
+  /// active frame on gives a lag, at most 1.75 s from `startLag`, and a frame takes the best of those around it. A single vowel, or an
+  /// envelope, correlates with many others. Cost: some 600 million multiplications for 10 s of speech.
+  private static func anchored(_ played: [Int16], _ heard: [Int16], _ active: [Int], startLag: Int) -> Track {
+    let (halfPlayed, halfHeard) = (halved(played), halved(heard))
+    let starts = Array(stride(from: 0, to: active.count, by: 10))
+    let anchors = starts.map { anchor(halfPlayed, halfHeard, from: active[$0] * frame / 4, around: startLag / 2) }
+    var matches = [Match?](repeating: nil, count: active.count)
+    for (window, first) in starts.enumerated() {
+      let lags = Set(anchors[max(0, window - 3)..<min(anchors.count, window + 4)].compactMap { $0.map { $0 * 2 } })
+      for position in first..<min(first + 10, active.count) {
+        let start = active[position] * frame / 2
+        let found = lags.compactMap { bestLag(played, heard, start, around: $0, radius: 160) }
+          .max { ($0.correlation, $1.lag) < ($1.correlation, $0.lag) }
+        matches[position] = found ?? bestLag(played, heard, start, around: startLag, radius: 320)
+      }
+    }
+    return summary(matches, active, startLag)
+  }
+
+  /// Every other sample, the mean of two: 4 kHz tell where 150 ms of speech are, at a quarter of the cost.
   private static func halved(_ samples: [Int16]) -> [Float] {
     (0..<samples.count / 2).map { Float(Int32(samples[2 * $0]) + Int32(samples[2 * $0 + 1])) / 2 }
   }
 
-  /// The lag in samples, at most 1.5 s (the limit of kept first words) from `lag`, at which 200 ms from one of `frames` on are heard with a
-  /// correlation above 0.7; nil: at none. Cost: about 10 million multiplications for each frame.
-  private static func jump(_ played: [Float], _ heard: [Float], from frames: [Int], lag: Int) -> Int? {
-    let (length, reach) = (800, 6_000)
-    var best = (correlation: Float(0.7), lag: Int?.none)
-    for start in frames.map({ $0 * frame / 4 }) where start + length <= played.count {
-      let (low, high) = (max(lag / 2 - reach, -start), min(lag / 2 + reach, heard.count - length - start))
-      guard low <= high else { continue }
-      let power = played[start..<start + length].reduce(0) { $0 + $1 * $1 }
-      var heardPower = heard[start + low..<start + low + length].reduce(0) { $0 + $1 * $1 }
-      played.withUnsafeBufferPointer { a in
-        heard.withUnsafeBufferPointer { b in
-          for lag in low...high {
-            // silence, or what is left of it by rounding, is not the speech
-            if heardPower > power / 50 {
-              var product: Float = 0
-              for offset in 0..<length { product += a[start + offset] * b[start + lag + offset] }
-              let correlation = product / (power * heardPower).squareRoot()
-              if correlation > best.correlation { best = (correlation, lag * 2) }
-            }
-            guard lag < high else { break }
-            let (first, next) = (b[start + lag], b[start + lag + length])
-            heardPower = max(0, heardPower + next * next - first * first)
+  /// The lag at which 600 samples from `start` on are heard with the highest correlation; nil: nowhere with more than 0.5.
+  private static func anchor(_ played: [Float], _ heard: [Float], from start: Int, around lag: Int) -> Int? {
+    let (length, reach) = (600, 7_000)
+    let (low, high) = (max(lag - reach, -start), min(lag + reach, heard.count - length - start))
+    guard low <= high, start + length <= played.count else { return nil }
+    let power = played[start..<start + length].reduce(0) { $0 + $1 * $1 }
+    var heardPower = heard[start + low..<start + low + length].reduce(0) { $0 + $1 * $1 }
+    var best = (correlation: Float(0.5), lag: Int?.none)
+    played.withUnsafeBufferPointer { a in
+      heard.withUnsafeBufferPointer { b in
+        for lag in low...high {
+          // silence, or what is left of it by rounding, is not the speech
+          if heardPower > power / 50 {
+            var product: Float = 0
+            for offset in 0..<length { product += a[start + offset] * b[start + lag + offset] }
+            let correlation = product / (power * heardPower).squareRoot()
+            if correlation > best.correlation { best = (correlation, lag) }
           }
+          guard lag < high else { break }
+          let (first, next) = (b[start + lag], b[start + lag + length])
+          heardPower = max(0, heardPower + next * next - first * first)
         }
       }
     }
