@@ -77,7 +77,7 @@ fuzz:
 	Scripts/install run
 	Scripts/fuzz
 
-# The tests of media and of the client's shared store under the address and the thread sanitizer.
+# The tests of media and of the client's engine under the address and the thread sanitizer.
 sanitize:
 	Scripts/install sanitize
 	Scripts/sanitize

@@ -9,7 +9,7 @@ public enum HostLookup {
   public enum Asker: Sendable { case streams, sharedStore }
 
   private static let streams = LookupPool(thread: "stream-name", resolve: resolve)
-  private static let sharedStore = LookupPool(thread: "shared-store-name", resolve: resolve)
+  private static let sharedStore = LookupPool(thread: "store-lookup", resolve: resolve)
 
   /// `then` is called once, on the loop's thread: at once for an address, else when the resolver has answered. It gets nothing if
   /// there is no answer, or if the look-up had to wait beyond `deadline`.

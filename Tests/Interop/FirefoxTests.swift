@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Headless Firefox ESR on the web phone that the gateway serves: the other shared store of browsers, with an ICE, a DTLS and a jitter buffer of its own.
+  /// Headless Firefox ESR on the web phone that the gateway serves: the other browser engine, with an ICE, a DTLS and a jitter buffer of its own.
   /// Its microphone and its loudspeaker are PulseAudio's null sinks (peers/firefox_phone.py).
   @Suite(
     .enabled(

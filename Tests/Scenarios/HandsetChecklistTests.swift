@@ -65,7 +65,7 @@ import Testing
   @Test func `S1 17, DIR-4: status, then settings, then reload`() async throws { try await Checklist.statusSettingsReload() }
   @Test func `S1 18, INC-2: the update has handle, name and the call's id`() throws { try Checklist.updateIsWhole() }
   @Test func `S1 19, OUT-3: connecting and connected are reported when they happen`() throws { try Checklist.datesAreReal() }
-  @Test func `S1 20, MID-3, MID-4: translation by the system's shared store; a mute then is of the microphone only`() throws {
+  @Test func `S1 20, MID-3, MID-4: translation by the system's engine; a mute then is of the microphone only`() throws {
     try Checklist.muteIsOfTheMicrophone()
   }
 }

@@ -1,4 +1,4 @@
-"""The third arena: a gateway at its limits that programs, phones and an shared_store ask things of, with calls beside.
+"""The third arena: a gateway at its limits that programs, phones and a shared store send requests to, with calls beside.
 
 `api` has an API token for each scope, one of the default rate, event feeds, TURN, users without a row, name servers that say nothing.
 `node` is the same as a node of a cluster, whose Redis an attacker can write to; `open` has no token at all. What a row's `fill` asks for is there before the attack:
