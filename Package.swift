@@ -33,13 +33,28 @@ func settings(of name: String) -> [SwiftSetting] {
   return index.isEmpty && optimised.isEmpty ? swift : swift + [.unsafeFlags(optimised + index)]
 }
 
-func library(_ path: String, _ name: String, pkgConfig: String, apt: String) -> Target {
-  .systemLibrary(name: name, path: "Sources/CLibraries/\(path)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+// What Scripts/export makes packages of (Packages/) bears the project's name, since an app may have a module `RTP` of its own: the folder
+// Sources/Wire/RTP is the module TrunklineRTP, CLibraries/COpus is CTrunklineOpus. The tables below have the folders' names.
+let exported: Set<String> = [
+  "Bytes", "STUN", "RTP", "SDP", "SIP", "AppProtocol", "HPKE", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs",
+  "MediaSession", "SIPDialogs", "SIPTransport", "SIPTrace", "Resolver", "Platform", "ClientMachines", "PhoneLog",
+  "AppCheck", "COpenSSL", "COpus", "CWebSockets", "CCurl", "CLinux", "CAres",
+]
+func moduleName(_ folder: String) -> String {
+  guard exported.contains(folder) else { return folder }
+  return folder.hasPrefix("C") && cNames.contains(folder) ? "CTrunkline" + folder.dropFirst() : "Trunkline" + folder
+}
+let cNames: Set<String> = ["COpenSSL", "COpus", "CWebSockets", "CCurl", "CLinux", "CAres"]
+func using(_ folders: [String]) -> [Target.Dependency] { folders.map { .byName(name: moduleName($0)) } }
+
+func library(_ name: String, pkgConfig: String, apt: String) -> Target {
+  .systemLibrary(
+    name: moduleName(name), path: "Sources/CLibraries/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 func module(_ folder: String, _ name: String, _ uses: [String], _ products: [Target.Dependency] = []) -> Target {
   let path = folder.isEmpty ? "Sources/\(name)" : "Sources/\(folder)/\(name)"
   return .target(
-    name: name, dependencies: uses.map { .byName(name: $0) } + products, path: path, swiftSettings: settings(of: name))
+    name: moduleName(name), dependencies: using(uses) + products, path: path, swiftSettings: settings(of: name))
 }
 // Nothing imports a module of tests. The driver makes its interface beside its objects all the same, in a process of its own that reads all of it
 // again: the check build has both of one process.
@@ -47,7 +62,7 @@ let ofTests: [SwiftSetting] =
   Context.environment["TRUNKLINE_CHECK"] == nil ? swift : swift + [.unsafeFlags(["-no-emit-module-separately-wmo"])]
 func tests(_ name: String, _ uses: [String], _ products: [Target.Dependency] = [], exclude: [String] = []) -> Target {
   .testTarget(
-    name: name + "Tests", dependencies: uses.map { .byName(name: $0) } + products, path: "Tests/\(name)", exclude: exclude,
+    name: name + "Tests", dependencies: using(uses) + products, path: "Tests/\(name)", exclude: exclude,
     swiftSettings: ofTests)
 }
 
@@ -60,7 +75,8 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 // Linux never sees these. What an app links has no unsafe flags (Tests/AppleSurface).
 #if os(macOS)
   func shim(_ name: String, over product: String, of package: String) -> Target {
-    .target(name: name, dependencies: [.product(name: product, package: package)], path: "Sources/CLibraries/\(name)/apple")
+    .target(
+      name: moduleName(name), dependencies: [.product(name: product, package: package)], path: "Sources/CLibraries/\(name)/apple")
   }
   let appLibraries: [Target] = [
     shim("COpenSSL", over: "OpenSSL", of: "OpenSSL-Package"), shim("COpus", over: "Copus", of: "swift-opus"),
@@ -71,26 +87,26 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
   ]
 #else
   let appLibraries: [Target] = [
-    library("COpenSSL", "COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
-    library("COpus", "COpus", pkgConfig: "opus", apt: "libopus-dev"),
+    library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+    library("COpus", pkgConfig: "opus", apt: "libopus-dev"),
   ]
   let applePackages: [Package.Dependency] = []
 #endif
 
 let cLibraries: [Target] =
   appLibraries + [
-    library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
-    library("CCurl", "CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
-    library("CAres", "CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
+    library("CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
+    library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+    library("CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
     // Without pkg-config: its flags for this one hold a definition that SwiftPM warns of and leaves out.
     .systemLibrary(name: "CHiredis", path: "Sources/CLibraries/CHiredis", providers: [.apt(["libhiredis-dev"])]),
-    library("CNGHTTP2", "CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
-    library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
+    library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
+    library("CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
     // The table of Scripts/numbers: data, as a compiler of C takes it in.
     .target(name: "CPhoneNumbers", path: "Sources/CLibraries/CPhoneNumbers", exclude: ["numbers.bin"]),
     // Scripts/dist says of which commit a package is.
     .target(
-      name: "CLinux", path: "Sources/CLibraries/CLinux",
+      name: moduleName("CLinux"), path: "Sources/CLibraries/CLinux",
       cSettings: Context.environment["TRUNKLINE_COMMIT"].map { [.define("TRUNKLINE_COMMIT", to: "\"\($0)\"")] } ?? []),
   ]
 
@@ -144,7 +160,7 @@ let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux", "COpenSSL"]
 let runtime: [Target] = [
   module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux", "COpenSSL"], [logging]),
   module("Runtime", "SIPTrace", ["Bytes", "SIPDialogs", "Platform"], [logging]),
-  module("Runtime", "Resolver", ["Bytes", "SIPDialogs", "Trunking", "Platform", "CAres"], [logging]),
+  module("Runtime", "Resolver", ["Bytes", "SIPDialogs", "Platform", "CAres"], [logging]),
   module(
     "Runtime", "MediaThreads",
     ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"],
@@ -193,19 +209,20 @@ let client: [Target] = [
   module("Client", "AppleStandIn", ["Bytes", "PhoneLog"]),
   .target(
     name: "TrunklineCallKit",
-    dependencies: ["Bytes", "AppProtocol", "ClientMachines", "TrunklineClient"].map { .byName(name: $0) } + [
-      .byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS])),
-      .byName(name: "ClientSockets", condition: .when(platforms: [.linux])),
+    dependencies: using(["Bytes", "AppProtocol", "ClientMachines", "TrunklineClient"]) + [
+      .byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS]))
     ], path: "Sources/Client/TrunklineCallKit", swiftSettings: swift),
-  module(
-    "Client", "TrunklineClient",
-    ["Bytes", "RTP", "AppProtocol", "HPKE", "DTLS", "TURN", "AudioCodecs", "ClientMachines", "PhoneLog"]),
-  // Linux's Foundation cannot open a WebSocket: Debian's libcurl is built without.
-  module("Client", "ClientSockets", ["Bytes", "ClientMachines", "TrunklineClient", "CWebSockets", "CCurl", "COpenSSL"]),
+  // Linux's Foundation cannot open a WebSocket, since Debian's libcurl is built without: folder Linux has one over libwebsockets.
+  .target(
+    name: "TrunklineClient",
+    dependencies: using(["Bytes", "RTP", "AppProtocol", "HPKE", "DTLS", "TURN", "AudioCodecs", "ClientMachines", "PhoneLog"])
+      + ["CWebSockets", "CCurl", "COpenSSL"].map { .byName(name: moduleName($0), condition: .when(platforms: [.linux])) },
+    path: "Sources/Client/TrunklineClient", swiftSettings: settings(of: "TrunklineClient")),
   // An extension of an iPhone links nothing else of ours; where CallKit is not there, the stand-in is.
   .target(
-    name: "CallDirectory", dependencies: [.byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS]))],
-    path: "Sources/Client/CallDirectory", swiftSettings: swift),
+    name: "TrunklineCallDirectory",
+    dependencies: [.byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS]))],
+    path: "Sources/Client/TrunklineCallDirectory", swiftSettings: swift),
 ]
 
 let executable: [Target] = [
@@ -219,7 +236,7 @@ let executable: [Target] = [
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
-    dependencies: ["CCurl", "CLinux", "CWebFiles", "Configuration", "CommandSupport", logging, argumentParser]
+    dependencies: using(["CCurl", "CLinux", "CWebFiles", "Configuration", "CommandSupport"]) + [logging, argumentParser]
       + (wire + media + calls + platform + runtime).map { .byName(name: $0.name) },
     path: "Sources/Trunkline", exclude: ["Configuration", "CommandSupport"], swiftSettings: swift),
 ]
@@ -235,15 +252,15 @@ let lab: [Target] = [
     "Lab", "Peers",
     [
       "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession",
-      "DemoSpeech", "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "ClientMachines", "TrunklineClient", "ClientSockets",
+      "DemoSpeech", "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "ClientMachines", "TrunklineClient",
     ], [logging]),
   .executableTarget(
     name: "trunkline-lab",
-    dependencies: [
+    dependencies: using([
       "Bytes", "RTP", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallFlow", "Platform", "CLinux",
       "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", "ClientMachines", "TrunklineClient",
-      "ClientSockets", "AppleStandIn", "AppCheck", argumentParser,
-    ],
+      "AppleStandIn", "AppCheck",
+    ]) + [argumentParser],
     path: "Sources/Lab", exclude: ["AppCheck", "SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"],
     swiftSettings: swift),
 ]
@@ -293,7 +310,7 @@ let testTargets: [Target] = [
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
   // A shared store in memory with faults, and cluster machines over it on virtual time: for tests, scenarios and benches.
   .target(
-    name: "MemorySharedStore", dependencies: ["Bytes", "AppSessions", "CallFlow", "Devices", "Cluster"],
+    name: "MemorySharedStore", dependencies: using(["Bytes", "AppSessions", "CallFlow", "Devices", "Cluster"]),
     path: "Tests/MemorySharedStore",
     swiftSettings: settings(of: "MemorySharedStore")),
   tests("Cluster", callStack + ["Cluster", "MemorySharedStore"]),
@@ -302,12 +319,12 @@ let testTargets: [Target] = [
     callStack + [
       "Cluster", "MemorySharedStore",
       "HTTP", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit",
-      "CallDirectory",
+      "TrunklineCallDirectory",
     ]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport", "COpenSSL"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
-  tests("Resolver", ["Bytes", "Trunking", "Platform", "Resolver"], [logging]),
+  tests("Resolver", ["Bytes", "SIPDialogs", "Platform", "Resolver"], [logging]),
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
   tests("EventJournal", ["Bytes", "Platform", "EventJournal"]),
@@ -329,9 +346,10 @@ let testTargets: [Target] = [
     "TrunklineCallKit",
     ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
   tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "STUN", "TURN", "ClientMachines", "TrunklineClient"]),
-  tests("CallDirectory", ["AppleStandIn", "CallDirectory"]),
+  tests("CallDirectory", ["AppleStandIn", "TrunklineCallDirectory"]),
   tests(
-    "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI", "CIndexStore"], [yams],
+    "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "TrunklineCallDirectory", "SwiftUI", "CIndexStore"],
+    [yams],
     exclude: ["Surfaces", "Programs", "availability.tsv"]),
   .executableTarget(name: "handset-app", dependencies: ["AppleStandIn"], path: "Tests/HandsetApp", swiftSettings: swift),
   tests("Handset", ["Bytes", "AppleStandIn", "trunkline-lab", "handset-app"]),
@@ -352,28 +370,29 @@ let testTargets: [Target] = [
     ], [yams, logging, argumentParser]),
   tests("Load", ["Bytes", "CLinux", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
-  tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "TrunklineClient", "ClientSockets", "COpenSSL"]),
+  tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "TrunklineClient", "COpenSSL"]),
   // The fuzz targets of the nested package, without its instrumented build.
   .testTarget(
     name: "FuzzingTests",
     dependencies: [
       "Bytes", "RTP", "STUN", "SRTP", "SDP", "SIP", "SIPDialogs", "TURN", "JitterBuffer", "AudioCodecs", "MediaSession",
       "PhoneNumbers", "AppProtocol", "JSONWebToken", "HPKE", "HTTP", "WebSocket", "RESP", "ClientMachines", "TrunklineClient",
-      "CallDirectory",
+      "TrunklineCallDirectory",
       "AppleStandIn",
-    ].map { .byName(name: $0) },
+    ].map { .byName(name: moduleName($0)) },
     path: "Tests/Fuzzing/Sources", swiftSettings: ofTests),
   tests("ImportRule", []),
   tests("Requirements", []),
+  tests("Export", []),
   tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),
   // Compiles the samples of the SDK's documentation, and builds its pages of the modules that are there then.
-  tests("Documentation", ["TrunklineCallKit", "TrunklineClient", "CallDirectory", "ClientSockets", "AppleStandIn"]),
+  tests("Documentation", ["TrunklineCallKit", "TrunklineClient", "TrunklineCallDirectory", "AppleStandIn"]),
   // It starts trunkline, trunkline-lab and quick-start, and imports nothing of them: as dependencies they would have to be compiled before the
   // largest module of all, which then is compiled alone at the end. `swift build --build-tests` builds them anyway.
   tests(
     "Interop",
     [
-      "Bytes", "JSONWebToken", "SpeechScore", "DemoSpeech", "Platform", "Peers", "AppleStandIn", "ClientSockets",
+      "Bytes", "JSONWebToken", "SpeechScore", "DemoSpeech", "Platform", "Peers", "AppleStandIn",
       "TrunklineClient", "TrunklineCallKit",
     ],
     exclude: ["peers", "sipp"]
@@ -418,15 +437,12 @@ func products(_ name: String, _ parts: [Target]) -> [Product] {
   let names = parts.map(\.name).filter(present.contains)
   return names.isEmpty ? [] : [.library(name: name, targets: names)]
 }
-let threads = (platform + runtime).filter { ["Platform", "MediaThreads"].contains($0.name) }
+let threads = (platform + runtime).filter { ["TrunklinePlatform", "MediaThreads"].contains($0.name) }
 let products: [Product] =
   // what apps add: Trunkline… and the stand-in
   [
-    ("TrunklineCallKit", "TrunklineCallKit"), ("TrunklineClient", "TrunklineClient"), ("TrunklineCallDirectory", "CallDirectory"),
-    ("AppleStandIn", "AppleStandIn"), ("ClientMachines", "ClientMachines"), ("ClientSockets", "ClientSockets"),
-  ].flatMap { name, target in
-    products(name, client.filter { $0.name == target })
-  } + products("TrunklineCore", wire + media + calls)
+    "TrunklineCallKit", "TrunklineClient", "TrunklineCallDirectory", "AppleStandIn", "TrunklineClientMachines",
+  ].flatMap { name in products(name, client.filter { $0.name == name }) } + products("TrunklineCore", wire + media + calls)
   + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
   + products("MemorySharedStore", testTargets.filter { $0.name == "MemorySharedStore" })
   + products("TrunklineLab", lab.filter { ["SpeechScore", "DemoSpeech"].contains($0.name) })

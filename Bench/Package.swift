@@ -8,7 +8,7 @@ let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline"
 let memorySharedStore = Target.Dependency.product(name: "MemorySharedStore", package: "trunkline")
 let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
 let speech = Target.Dependency.product(name: "TrunklineLab", package: "trunkline")
-let client = ["TrunklineCallKit", "AppleStandIn", "ClientMachines", "ClientSockets"].map {
+let client = ["TrunklineCallKit", "AppleStandIn", "TrunklineClientMachines"].map {
   Target.Dependency.product(name: $0, package: "trunkline")
 }
 let clientAlone = Target.Dependency.product(name: "TrunklineClient", package: "trunkline")

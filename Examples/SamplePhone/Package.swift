@@ -13,9 +13,6 @@ let package = Package(
     .target(name: "SamplePhone", dependencies: [.product(name: "TrunklineCallKit", package: "trunkline")]),
     .executableTarget(
       name: "sample-phone",
-      dependencies: [
-        "SamplePhone", .product(name: "TrunklineCallKit", package: "trunkline"),
-        .product(name: "ClientSockets", package: "trunkline", condition: .when(platforms: [.linux])),
-      ]),
+      dependencies: ["SamplePhone", .product(name: "TrunklineCallKit", package: "trunkline")]),
   ],
   swiftLanguageModes: [.v6])

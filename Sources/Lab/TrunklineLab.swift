@@ -1,6 +1,6 @@
 import ArgumentParser
 import CommandSupport
-import Platform
+import TrunklinePlatform
 
 @main
 struct TrunklineLab: ParsableCommand {

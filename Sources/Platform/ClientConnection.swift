@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// One connection that we open, over TCP or TLS: sends octets in the order of `send` and receives octets. On its loop's thread.
 ///

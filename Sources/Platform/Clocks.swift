@@ -1,6 +1,6 @@
-import Bytes
 import Glibc
 import Synchronization
+import TrunklineBytes
 
 /// The process's monotonic clock: only this type makes `Instant`s. Any thread; about 25 ns, no system call.
 public enum MonotonicClock {

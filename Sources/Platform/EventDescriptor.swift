@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 import Glibc
 
 /// An eventfd: a thread sleeps on it and others wake it. `signal` may be called from any thread.

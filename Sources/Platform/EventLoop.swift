@@ -1,7 +1,7 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
 import Synchronization
+import TrunklineBytes
 
 /// Events that a descriptor is ready for, or that a registration requests.
 public struct IOEvents: OptionSet, Hashable, Sendable {

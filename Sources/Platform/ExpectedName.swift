@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A host name that a certificate is for, or `*.` and a domain, which matches every name one label below it (RFC 9525 §6.3).
 ///

@@ -1,5 +1,5 @@
-import Bytes
 import Synchronization
+import TrunklineBytes
 
 /// A `FairQueue` from many threads to one without a loop: keys are served round-robin, and each has a share.
 ///

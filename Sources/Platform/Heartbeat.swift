@@ -1,6 +1,6 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Synchronization
+import TrunklineBytes
 
 /// Shows whether one thread is in a step of its loop, and in which.
 ///

@@ -1,6 +1,6 @@
-import Bytes
 import Glibc
 public import Logging
+import TrunklineBytes
 
 /// The addresses of a host's name. getaddrinfo(3) resolves a name on a thread of a bounded pool (`LookupPool`): the system's
 /// resolver may take many seconds, which must not delay open connections.

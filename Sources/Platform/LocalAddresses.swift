@@ -1,6 +1,6 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
+import TrunklineBytes
 
 /// The machine's own addresses as of now: `MachineAddresses.usable`.
 public func localAddresses(loopback: Bool? = false) throws(SystemError) -> [IPAddress] {

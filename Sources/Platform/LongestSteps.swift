@@ -1,5 +1,5 @@
-import Bytes
 import Synchronization
+import TrunklineBytes
 
 /// The longest step of a thread's loop within the last one to two minutes: the longest that other work had to wait for it. A
 /// step has a budget (docs/design/overload-and-scheduling.md).

@@ -1,6 +1,6 @@
-import Bytes
 import Logging
 import Synchronization
+import TrunklineBytes
 
 /// Queries to the system's resolver, by `Limits.lookupThreads` threads at most, which end when no query waits. A name that
 /// several callers query is looked up once.

@@ -1,5 +1,5 @@
-import Bytes
 import Glibc
+import TrunklineBytes
 
 /// One snapshot of the machine's interfaces that are up: a value, so that its use can be tested without a machine.
 ///

@@ -1,5 +1,5 @@
-import Bytes
 import Synchronization
+import TrunklineBytes
 
 /// A bounded queue from many threads to one.
 ///

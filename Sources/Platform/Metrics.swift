@@ -1,5 +1,5 @@
-import Bytes
 import Synchronization
+import TrunklineBytes
 
 /// A count that only grows. Any thread; lock-free, no allocation.
 public final class Counter: Sendable {

@@ -1,8 +1,8 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
 import Logging
 import Synchronization
+import TrunklineBytes
 
 /// A POSIX thread with a name, counted while it lives.
 ///

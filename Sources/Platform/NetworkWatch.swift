@@ -1,8 +1,8 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
 import Logging
 import Synchronization
+import TrunklineBytes
 
 /// The thread `network`: is notified by the kernel (rtnetlink) that links, addresses or routes changed, and checks the addresses.
 ///

@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 
 /// What the process was started with.
 public enum ProcessArguments {

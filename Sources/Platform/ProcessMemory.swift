@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 import Glibc
 
 /// Memory of this process, and its limit.

@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 import Glibc
 
 /// Signals as values for which one thread waits.

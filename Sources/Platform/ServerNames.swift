@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// The certificates of one listener by the names that a TLS client may request (SNI, RFC 6066 §3). Filled before it serves, only
 /// read afterwards: by the handshakes of the sessions that hold its `TLSContext`.

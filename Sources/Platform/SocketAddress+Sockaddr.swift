@@ -1,6 +1,6 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
+import TrunklineBytes
 
 extension SocketAddress {
   /// Writes the address for the kernel and returns its length. No allocation.

@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 import Glibc
 
 /// Reports the state of the process to systemd by `$NOTIFY_SOCKET` (sd_notify(3)); does nothing where that is not set.

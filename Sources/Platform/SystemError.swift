@@ -1,5 +1,5 @@
-import Bytes
 import Glibc
+import TrunklineBytes
 
 /// A refused system call: the operation, the address, and what the operator can do. Prints as one line.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,6 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
+import TrunklineBytes
 
 /// A connected or connecting TCP socket, non-blocking, without Nagle's delay; closed when the object is released.
 public final class TCPSocket: Sendable {

@@ -1,6 +1,6 @@
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
 import Glibc
+import TrunklineBytes
 
 /// Certificates that our TLS listeners show and request.
 public struct TLSServerSettings: Sendable, Equatable {

@@ -1,5 +1,5 @@
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
+import TrunklineBytes
 
 /// TLS of one connection over memory BIOs: the socket's bytes go through `received` and `drainUnsent`, messages through
 /// `received` and `write`. Messages written before the handshake is done wait for it.

@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
 import Logging
 import Synchronization
+import TrunklineBytes
 
 /// Decides when a process ends because its threads hang, or because it does not end when it should: docs/design/health.md.
 ///

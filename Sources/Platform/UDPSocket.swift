@@ -1,6 +1,6 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
+import TrunklineBytes
 
 /// A bound, non-blocking UDP socket; closed when the object is released. It sends and receives single datagrams for control
 /// traffic; media threads use `fd` with their own batches.

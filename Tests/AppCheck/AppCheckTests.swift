@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import AppCheck
+@testable import TrunklineAppCheck
 
 /// The declarations that an app must have: checked on sources, on bundles, and on folders that are neither.
 @Suite struct AppCheckTests {

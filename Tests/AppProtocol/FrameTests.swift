@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 func frame(_ text: String) throws -> ClientFrame { try ClientFrame(decoding: Array(text.utf8)) }
 func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

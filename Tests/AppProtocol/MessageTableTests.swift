@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @Suite struct MessageTableTests {
   static let hello = Hello(

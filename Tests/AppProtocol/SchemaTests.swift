@@ -1,6 +1,6 @@
-import AppProtocol
 import Foundation
 import Testing
+import TrunklineAppProtocol
 
 /// docs/reference/schemas against the message table, the encoder, the decoder and docs/reference/protocol.md.
 @Suite struct SchemaTests {

@@ -1,6 +1,6 @@
-import AppProtocol
 import Foundation
 import Testing
+import TrunklineAppProtocol
 
 @Suite struct StatusTextsTests {
   /// Read as text: no module stands above both.

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
 import JSONWebToken
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import AppServer
 

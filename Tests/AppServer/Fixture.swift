@@ -1,12 +1,12 @@
-import AppProtocol
 import AppServer
 import AppSessions
-import Bytes
 import Foundation
 import JSONWebToken
 import Logging
-import Platform
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A control that welcomes every client and records the events.
 final class Ears: @unchecked Sendable {

@@ -1,9 +1,9 @@
 import AppServer
 import AppSessions
-import Bytes
 import Foundation
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Requests that a stranger can send before it has a token, on real sockets. `Tests/Interop/Adversary` sends the same to the
 /// whole gateway.

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import AppServer
 

@@ -1,9 +1,9 @@
-import AppProtocol
 import AppServer
 import AppSessions
-import Bytes
 import Foundation
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A node in a cluster, over real sockets.
 @Suite(.serialized) struct NodeTests {

@@ -1,9 +1,9 @@
 import AppServer
-import Bytes
 import Foundation
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @Suite(.serialized) struct PageTests {
   func fixture() throws -> Fixture {

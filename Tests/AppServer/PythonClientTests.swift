@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Foundation
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// The interpreter with the package `websockets`: TRUNKLINE_PYTHON, else the product's own environment.
 let python: String? = {

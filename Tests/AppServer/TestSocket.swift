@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
 import Foundation
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A blocking TCP client with just enough HTTP and RFC 6455 to misbehave in every required way. Reads end after 10 s.
 final class TestSocket {

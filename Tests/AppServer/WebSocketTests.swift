@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Foundation
-import Platform
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import AppServer
 

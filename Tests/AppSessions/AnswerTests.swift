@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @testable import AppSessions
 

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A session machine on virtual time with scripted clients. Wall clock: 1,700,000,000 s at the start.
 struct Bench {

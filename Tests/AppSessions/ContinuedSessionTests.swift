@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A resume in a cluster: a session that this node does not have continues as a new one, in the same round trip.
 @Suite struct ContinuedSessionTests {

@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Requests that only read, and the version in `welcome`.
 @Suite struct DirectoryTests {

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @Suite struct ExpiryTests {
   /// Passes time with a client that pings.

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import Foundation
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @testable import AppSessions
 

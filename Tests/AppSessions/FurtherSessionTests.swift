@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A device's session at a node other than its own, for calls there: whatever happens to it, the device's location remains the
 /// node of its own session.

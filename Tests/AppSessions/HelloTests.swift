@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @Suite struct HelloTests {
   func hello(_ proof: Hello.Proof, device: String = "d1") -> ClientMessage { .hello(Hello(proof, device: .init(id: device))) }

@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Three nodes and a few devices that connect, break, wake and resume at random nodes, while nodes die, restart and drain. The
 /// nodes' knowledge of each other is always a little old.

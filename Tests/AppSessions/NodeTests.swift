@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A node in a cluster: its statements about itself, where it sends clients, and its answers for a dead node.
 @Suite struct NodeTests {

@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @Suite struct NumberingTests {
   @Test func `messages are numbered from 1 and acked within 200 ms`() throws {

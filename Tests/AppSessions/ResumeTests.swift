@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @Suite struct ResumeTests {
   @Test func `a resume replays what was not acked, after a welcome that names the next number`() throws {

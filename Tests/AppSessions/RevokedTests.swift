@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Nothing is answered, and nothing that a device says is passed on, before control has said whether it may act.
 @Suite struct RevokedTests {

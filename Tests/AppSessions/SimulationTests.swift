@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A client that follows docs/reference/protocol.md, over sockets that break at any moment and lose data on the way.
 private struct HonestClient {

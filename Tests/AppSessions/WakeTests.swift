@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Wake tokens: what they permit, for which user and how long, and what they do not permit.
 @Suite struct WakeTests {

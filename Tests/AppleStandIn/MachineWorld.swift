@@ -1,6 +1,6 @@
 import AppleStandIn
-import Bytes
 import Testing
+import TrunklineBytes
 
 /// The system's machine on virtual time, with the app's side played by hand.
 struct MachineWorld {

@@ -1,7 +1,7 @@
 import AppleStandIn
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 /// Frames between an app's process and a handset, and rules from a file.
 @Suite struct SocketShellTests {

@@ -1,6 +1,6 @@
 import AppleStandIn
-import Bytes
 import Testing
+import TrunklineBytes
 
 /// The system's rules, with the app's side played by hand.
 @Suite struct SystemMachineTests {

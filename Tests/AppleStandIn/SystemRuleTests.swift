@@ -1,6 +1,6 @@
 import AppleStandIn
-import Bytes
 import Testing
+import TrunklineBytes
 
 /// Rules found in users' reports (R15, R17, R20 to R29), and the system's crashes.
 @Suite struct SystemRuleTests {

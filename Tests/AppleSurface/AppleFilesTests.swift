@@ -13,7 +13,7 @@ import Testing
   }
   private static let imports = ["Client/TrunklineCallKit/Imports.swift"]
   /// Imports only: an extension does not link TrunklineCallKit.
-  private static let directory = "Client/CallDirectory/Imports.swift"
+  private static let directory = "Client/TrunklineCallDirectory/Imports.swift"
 
   private static func text(_ file: String) throws -> String { try String(contentsOfFile: sources + file, encoding: .utf8) }
 

@@ -85,7 +85,7 @@ struct Manifest: Decodable {
     try text.write(toFile: folder + "/Package.swift", atomically: true, encoding: .utf8)
     let outcome = try SurfaceBuild.run(
       "swift", ["package", "dump-package", "--package-path", folder, "--cache-path", folder + "/cache"],
-      ["TMPDIR": folder, "TRUNKLINE_ONLY": "TrunklineCallKit,CallDirectory,TrunklineCallKitTests"])
+      ["TMPDIR": folder, "TRUNKLINE_ONLY": "TrunklineCallKit,TrunklineCallDirectory,TrunklineCallKitTests"])
     let json = try #require(outcome.text.firstIndex(of: "{"), "\(outcome.text)")
     return try JSONDecoder().decode(Manifest.self, from: Data(outcome.text[json...].utf8))
   }

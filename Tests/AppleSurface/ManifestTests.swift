@@ -8,7 +8,7 @@ import Testing
     #expect(
       mac.packages.isSuperset(of: ["openssl-package", "swift-opus"])
         && linux.packages.isDisjoint(with: ["openssl-package", "swift-opus"]))
-    for (name, product) in [("COpenSSL", "OpenSSL of OpenSSL-Package"), ("COpus", "Copus of swift-opus")] {
+    for (name, product) in [("CTrunklineOpenSSL", "OpenSSL of OpenSSL-Package"), ("CTrunklineOpus", "Copus of swift-opus")] {
       #expect(linux.targets.first { $0.name == name }?.type == "system")
       let target = try #require(mac.targets.first { $0.name == name })
       #expect(target.type == "regular" && target.dependencies.map { "\($0.name) of \($0.package ?? "")" } == [product])
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ["TrunklineClient", "TrunklineCallKit", "CallDirectory"])
+  @Test(arguments: ["TrunklineClient", "TrunklineCallKit", "TrunklineCallDirectory"])
   func `what an iPhone's app links needs nothing of the system's package manager and has no unsafe flag`(name: String) throws {
     let (targets, products) = try Manifest.mac.get().closure(of: name)
     for target in targets {
@@ -27,8 +27,8 @@ import Testing
       #expect(target.settings.allSatisfy { $0.kind["unsafeFlags"] == nil }, "\(target.name)")
     }
     let names = targets.map(\.name)
-    #expect(!names.contains("AppleStandIn") && !names.contains("ClientSockets"), "\(names)")
-    #expect(products == (name == "CallDirectory" ? [] : ["OpenSSL of OpenSSL-Package", "Copus of swift-opus"]))
+    #expect(!names.contains("AppleStandIn") && !names.contains("CTrunklineWebSockets"), "\(names)")
+    #expect(products == (name == "TrunklineCallDirectory" ? [] : ["OpenSSL of OpenSSL-Package", "Copus of swift-opus"]))
   }
 
   @Test func `the shims compile over headers that are spelt as in the framework and in swift-opus`() throws {
@@ -45,7 +45,7 @@ import Testing
           "-DTRUNKLINE_APPLE_HEADERS", "-I", folder, "-I",
           "/usr/include/opus",
           "-I", "\(SurfaceBuild.root)/Sources/CLibraries/\(name)/apple/include",
-          "\(SurfaceBuild.root)/Sources/CLibraries/\(name)/apple/\(name).c",
+          "\(SurfaceBuild.root)/Sources/CLibraries/\(name)/apple/\(name.replacing("C", with: "CTrunkline", maxReplacements: 1)).c",
         ])
       #expect(outcome.status == 0, "\(outcome.text)")
     }

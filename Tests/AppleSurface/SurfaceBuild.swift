@@ -24,7 +24,7 @@ final class SurfaceBuild: Sendable {
   /// Modules of the SDK that have Apple-only files, with their folders.
   static let modules = [
     ("TrunklineClient", "Sources/Client/TrunklineClient"), ("TrunklineCallKit", "Sources/Client/TrunklineCallKit"),
-    ("CallDirectory", "Sources/Client/CallDirectory"),
+    ("TrunklineCallDirectory", "Sources/Client/TrunklineCallDirectory"),
   ]
 
   /// The sample app, its model and its extensions.
@@ -139,8 +139,8 @@ final class SurfaceBuild: Sendable {
     }
     let below =
       ["Bytes", "AppProtocol", "HPKE", "RTP", "STUN", "SDP", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs"]
-      + ["MediaSession", "ClientMachines", "PhoneLog", "AppleStandIn", "SwiftUI"]
-    let objects = below.flatMap { module -> [String] in
+      + ["MediaSession", "ClientMachines", "PhoneLog"]
+    let objects = (below.map { "Trunkline" + $0 } + ["AppleStandIn", "SwiftUI"]).flatMap { module -> [String] in
       let path = Self.products + "/\(module).build"
       let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
       return files.filter { $0.hasSuffix(".o") && !$0.hasSuffix("swiftmodule.o") }.map { path + "/" + $0 }

@@ -1,6 +1,6 @@
-import AudioCodecs
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// The contract every row of the catalog keeps.
 @Suite struct CatalogTests {

@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 final class Concealment {
   var concealer = PitchConcealer()

@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 @Suite struct DigitTests {
   /// Runs a sender for `ticks` ticks and returns each tick's packet.
@@ -38,7 +38,7 @@ import Testing
   @Test func `other characters and a full queue are refused`() {
     var sender = DigitSender()
     #expect(!enqueue(&sender, UInt8(ascii: "x"), 100, 100))
-    for _ in 0..<AudioCodecs.Limits.queuedDigits { #expect(enqueue(&sender, UInt8(ascii: "1"), 100, 100)) }
+    for _ in 0..<TrunklineAudioCodecs.Limits.queuedDigits { #expect(enqueue(&sender, UInt8(ascii: "1"), 100, 100)) }
     #expect(!enqueue(&sender, UInt8(ascii: "1"), 100, 100))
     #expect(!sender.isIdle)
   }

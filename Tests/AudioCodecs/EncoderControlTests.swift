@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 @Suite struct EncoderControlTests {
   private func after(_ reports: [Double], every seconds: Int = 5, roundTrip: (Int) -> Double? = { _ in nil }) -> EncoderControl {

@@ -1,5 +1,5 @@
-import AudioCodecs
 import Testing
+import TrunklineAudioCodecs
 
 /// ITU-T G.191's `ulaw_compress`, `ulaw_expand`, `alaw_compress` and `alaw_expand`, transcribed with their loops: the reference
 /// our branch-free forms and tables are compared with, over all values.

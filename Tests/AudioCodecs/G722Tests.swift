@@ -1,5 +1,5 @@
-import AudioCodecs
 import Testing
+import TrunklineAudioCodecs
 
 /// Hashes are of what spandsp 0.0.6 (Debian's libspandsp) and ffmpeg's decoder make of the same signal:
 /// Tests/Vectors/g722/oracle.c.

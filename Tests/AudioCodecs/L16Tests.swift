@@ -1,6 +1,6 @@
-import AudioCodecs
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 @Suite struct L16Tests {
   private func encode(_ samples: [Int16], room: Int? = nil) -> [UInt8] {

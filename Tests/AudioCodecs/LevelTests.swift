@@ -1,5 +1,5 @@
-import AudioCodecs
 import Testing
+import TrunklineAudioCodecs
 
 @Suite struct LevelTests {
   @Test func `levels are in dBov`() {

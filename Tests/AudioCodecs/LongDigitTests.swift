@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 /// What RFC 4733 allows beyond the plain case, and what peers do beyond RFC 4733.
 @Suite struct LongDigitTests {

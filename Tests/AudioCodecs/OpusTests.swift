@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 /// A voice-like test signal at 8 kHz: glottal-like periods with some vibrato in syllables of 200 ms with pauses of 100 ms
 /// between, so that codecs take it for speech: of every 15 ticks the first ten speak.

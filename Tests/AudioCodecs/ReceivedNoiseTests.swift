@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 @Suite struct ReceivedNoiseTests {
   func played(_ payload: [UInt8], _ count: Int = 8000) -> [Int16] {

@@ -1,6 +1,6 @@
-import AudioCodecs
 import Foundation
 import Testing
+import TrunklineAudioCodecs
 
 @Suite struct SilenceDetectorTests {
   /// Verdicts over 20 ms pieces.

@@ -1,5 +1,5 @@
-import AudioCodecs
 import Testing
+import TrunklineAudioCodecs
 
 #if canImport(Darwin)
   import Darwin

@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 @Suite struct AddressTests {
   @Test(arguments: ["192.0.2.1:5060", "[2001:db8::1]:5060", "[::]:1", "[::ffff:c000:201]:9"])

@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 /// Its rows with and without `attemptTime` are also tested where they are used: Trunking's `HealthTests`, PushPolicy's `PushMachineTests`.
 @Suite struct CircuitBreakerTests {

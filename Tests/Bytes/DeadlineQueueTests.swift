@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 @Suite struct DeadlineQueueTests {
   private func at(_ milliseconds: Int) -> Instant { .zero + .milliseconds(milliseconds) }

@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 @Suite struct FNV1aTests {
   /// From the authors' test vectors (draft-eastlake-fnv, appendix C).

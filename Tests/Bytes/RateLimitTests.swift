@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 @Suite struct RateLimitTests {
   @Test func `a burst passes, then so many a second, and a pause saves up one burst and no more`() {

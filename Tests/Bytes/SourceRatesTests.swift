@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 @Suite struct SourceRatesTests {
   private let start = Instant.zero + .seconds(100)

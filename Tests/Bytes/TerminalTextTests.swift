@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 @Suite struct TerminalTextTests {
   @Test(arguments: [

@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 @Suite struct TimeBudgetTests {
   private let start = Instant.zero + .seconds(10)

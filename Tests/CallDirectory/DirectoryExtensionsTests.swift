@@ -1,7 +1,7 @@
 import AppleStandIn
-import CallDirectory
 import Foundation
 import Testing
+import TrunklineCallDirectory
 
 /// DIR-4: the app's half.
 @Suite struct DirectoryExtensionsTests {

@@ -1,6 +1,6 @@
-import CallDirectory
 import Foundation
 import Testing
+import TrunklineCallDirectory
 
 /// The directory file: which bytes are written, and which files are refused.
 @Suite struct DirectoryFileTests {

@@ -1,7 +1,7 @@
 import AppleStandIn
-import CallDirectory
 import Foundation
 import Testing
+import TrunklineCallDirectory
 
 /// DIR-1, DIR-2: the entries that iOS gets from a file, and the record that is kept of them.
 @Suite struct LoaderTests {

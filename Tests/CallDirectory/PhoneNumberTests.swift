@@ -1,5 +1,5 @@
-import CallDirectory
 import Testing
+import TrunklineCallDirectory
 
 /// DIR-1: what text becomes which number.
 @Suite struct PhoneNumberTests {

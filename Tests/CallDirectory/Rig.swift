@@ -1,7 +1,7 @@
 import AppleStandIn
-import CallDirectory
 import Foundation
 import Synchronization
+import TrunklineCallDirectory
 
 /// A telephone with one app's extensions: their folder, the app's store, and iOS as its stand-in.
 final class Rig {

@@ -1,7 +1,7 @@
 import AppleStandIn
-import CallDirectory
 import Foundation
 import Testing
+import TrunklineCallDirectory
 
 /// DIR-5: from entries of any source to what the telephone shows.
 @Suite struct StoreTests {

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
-import MediaSession
-import RTP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSIPDialogs
 
 private let phone = Surroundings.phone
 private let call = Identifier(high: 5, low: 5)

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

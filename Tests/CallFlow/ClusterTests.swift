@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

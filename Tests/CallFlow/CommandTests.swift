@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import AudioCodecs
-import Bytes
-import MediaSession
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import AudioCodecs
-import Bytes
-import MediaSession
-import SIP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import PhoneNumbers
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

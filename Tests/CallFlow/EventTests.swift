@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
 import Devices
-import MediaSession
 import PushPolicy
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
-import MediaSession
-import RTP
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet

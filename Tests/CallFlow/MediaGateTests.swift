@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
-import MediaSession
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 private let phone = Surroundings.phone
 

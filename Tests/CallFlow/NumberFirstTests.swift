@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SIP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
-import MediaSession
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 private let phone = Surroundings.phone
 private let call = Identifier(high: 5, low: 5)

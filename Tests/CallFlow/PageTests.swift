@@ -1,7 +1,7 @@
 import AppSessions
-import Bytes
 import Devices
 import Testing
+import TrunklineBytes
 
 @testable import CallFlow
 

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import PhoneNumbers
 import PushPolicy
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import AudioCodecs
 import JSONWebToken
-import MediaSession
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineAudioCodecs
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

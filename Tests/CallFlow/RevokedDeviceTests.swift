@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @testable import CallFlow
 

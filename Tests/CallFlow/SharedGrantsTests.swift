@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

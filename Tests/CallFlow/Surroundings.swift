@@ -1,15 +1,15 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
-import MediaSession
 import PushPolicy
-import RTP
-import SDP
-import SIP
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,12 +1,12 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
 import PhoneNumbers
-import SIP
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

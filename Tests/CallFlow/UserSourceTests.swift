@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import HTTP
 import JSONWebToken
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

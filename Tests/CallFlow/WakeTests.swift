@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import PushPolicy
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet

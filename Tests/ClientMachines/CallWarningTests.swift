@@ -1,5 +1,5 @@
-import ClientMachines
 import Testing
+import TrunklineClientMachines
 
 /// What a call's statistics of each second say of its audio.
 @Suite struct CallWarningTests {

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 private func types(_ actions: [ClientCall.Action]) -> [String] {
   actions.map { action in

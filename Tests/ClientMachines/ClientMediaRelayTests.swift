@@ -1,12 +1,12 @@
-import Bytes
-import DTLS
-import ICE
-import SDP
-import STUN
-import TURN
 import Testing
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineICE
+import TrunklineSDP
+import TrunklineSTUN
+import TrunklineTURN
 
-@testable import ClientMachines
+@testable import TrunklineClientMachines
 
 /// When the media of a call goes over a TURN server, and when it does not.
 @Suite struct ClientMediaRelayTests {

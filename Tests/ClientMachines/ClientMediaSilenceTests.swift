@@ -1,11 +1,11 @@
-import Bytes
-import DTLS
-import ICE
-import SDP
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineICE
+import TrunklineSDP
+import TrunklineSTUN
 
-@testable import ClientMachines
+@testable import TrunklineClientMachines
 
 /// When a connected call's media takes its path for dead, and when it does not.
 @Suite struct ClientMediaSilenceTests {

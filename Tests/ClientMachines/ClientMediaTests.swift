@@ -1,11 +1,11 @@
-import AppProtocol
-import Bytes
-import DTLS
-import RTP
-import SDP
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineRTP
+import TrunklineSDP
 
-@testable import ClientMachines
+@testable import TrunklineClientMachines
 
 /// What the media of a call says of its band (RFC 7587 §6.1).
 @Suite struct ClientMediaTests {

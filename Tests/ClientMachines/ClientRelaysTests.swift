@@ -1,9 +1,9 @@
-import Bytes
-import STUN
-import TURN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
+import TrunklineTURN
 
-@testable import ClientMachines
+@testable import TrunklineClientMachines
 
 /// Which TURN server the client asks at which time, and which one relays for it.
 @Suite struct ClientRelaysTests {

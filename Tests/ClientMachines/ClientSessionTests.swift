@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// A session on virtual time with the gateway's side played by hand.
 private struct Harness {

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// After a timer at `now` a session's next deadline is later than `now`: one that stays in the past would keep a phone awake.
 @Suite struct DeadlineTests {

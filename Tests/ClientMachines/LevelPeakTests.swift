@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClientMachines
+@testable import TrunklineClientMachines
 
 /// The level that an app's meter shows.
 @Suite struct LevelPeakTests {

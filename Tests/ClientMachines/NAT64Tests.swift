@@ -1,6 +1,6 @@
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineBytes
+import TrunklineClientMachines
 
 @Suite struct NAT64Tests {
   /// RFC 6052 §2.4: 192.0.2.33 under each length of prefix.

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// Inputs in an unexpected order or with extreme numbers: each has a defined end, and the next call works.
 @Suite struct PhoneBadInputTests {

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// A directory that comes in parts, from a gateway that may say anything.
 @Suite struct PhoneDirectoryTests {

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneRig.call(3))
 

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import TURN
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineTURN
 
 /// `welcome.ice` becomes TURN servers for the media.
 @Suite struct PhoneRelayTests {

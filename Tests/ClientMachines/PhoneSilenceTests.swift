@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// A connected call in which the gateway's packets stop, and no event states the reason.
 @Suite struct PhoneSilenceTests {

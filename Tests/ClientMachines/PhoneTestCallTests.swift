@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// The test call of a preflight beside the phone's calls: no screen shows it, and it has one result whatever happens.
 @Suite struct PhoneTestCallTests {

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Foundation
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 @testable import TrunklineClient
 

@@ -1,6 +1,6 @@
-import AppProtocol
 import Foundation
 import Testing
+import TrunklineAppProtocol
 
 /// Plays `Tests/Vectors/client` to the machines: events in, frames and states out, written for clients in any language.
 /// `TRUNKLINE_GOLDEN=write swift test --filter VectorTests` writes the machines' actions into the files: compare them with

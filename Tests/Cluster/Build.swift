@@ -1,12 +1,12 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import MemorySharedStore
 import PushPolicy
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 func callID(_ number: Int) -> CallID { CallID(high: 0x1111_2222_3333_4000, low: 0x8000_0000_0000_0000 | UInt64(number)) }
 func key(_ user: String, _ device: String = "phone") -> DeviceKey { DeviceKey(user: user, device: device) }

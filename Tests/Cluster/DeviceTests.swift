@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import MemorySharedStore
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @Suite struct DeviceTests {
   @Test func `a hello is welcomed once the shared store has it, with its registration`() {

@@ -1,9 +1,9 @@
 import AppSessions
-import Bytes
 import Cluster
 import JSONWebToken
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 @testable import CallFlow
 

@@ -1,8 +1,8 @@
-import Bytes
 import Cluster
 import Foundation
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 /// The real machine with many devices, while a node, a third of the nodes, the shared store or everything fails at once.
 ///

@@ -1,9 +1,9 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Devices
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 @testable import Cluster
 

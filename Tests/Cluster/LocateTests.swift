@@ -1,10 +1,10 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 /// Rules (1) to (4) of finding a device.
 @Suite struct LocateTests {

@@ -1,8 +1,8 @@
 import AppSessions
-import Bytes
 import Cluster
 import Devices
 import Testing
+import TrunklineBytes
 
 /// A node's writes in a second, which must leave the shared store room when all nodes write at their limit.
 @Suite struct PacingTests {

@@ -1,10 +1,10 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 /// After an outage of the shared store: which writes are repeated, when and how fast.
 @Suite struct RestoringTests {

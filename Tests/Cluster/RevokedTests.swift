@@ -1,10 +1,10 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 /// Notification of a node about a device that was revoked at another node, before and after it has answered the device.
 @Suite struct RevokedTests {

@@ -1,6 +1,6 @@
-import Bytes
 import Cluster
 import Testing
+import TrunklineBytes
 
 /// The shared store's clock, which nodes use for what they share.
 @Suite struct SharedStoreClockTests {

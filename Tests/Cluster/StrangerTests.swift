@@ -1,8 +1,8 @@
-import Bytes
 import CallFlow
 import Cluster
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 /// A client that may write to the shared store can invent any number of nodes: each costs a bounded number of requests, and calls
 /// continue.

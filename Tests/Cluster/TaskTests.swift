@@ -1,7 +1,7 @@
-import Bytes
 import Cluster
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 @Suite struct TaskTests {
   let trunk = SingleTask.trunk("carrier")

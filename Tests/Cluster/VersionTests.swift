@@ -1,7 +1,7 @@
-import Bytes
 import Cluster
 import MemorySharedStore
 import Testing
+import TrunklineBytes
 
 /// Nodes of two versions of the program.
 @Suite struct VersionTests {

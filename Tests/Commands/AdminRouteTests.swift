@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
 import JSONWebToken
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 import Yams
 
 @testable import AppServer

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
 import Logging
 import Synchronization
 import Testing
+import TrunklineBytes
 
 @testable import trunkline
 

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppServer
-import AudioCodecs
-import Bytes
 import CallFlow
 import Foundation
-import MediaSession
 import Testing
+import TrunklineAppProtocol
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
 
 @testable import trunkline
 

@@ -1,13 +1,13 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Foundation
-import Platform
 import PushPolicy
-import SIPDialogs
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 @testable import trunkline
 

@@ -1,9 +1,9 @@
-import Bytes
 import CallFlow
 import Configuration
 import Foundation
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 import Yams
 
 @testable import trunkline

@@ -2,9 +2,9 @@ import AppServer
 import Control
 import Foundation
 import Logging
-import Platform
 import Synchronization
 import Testing
+import TrunklinePlatform
 
 @testable import EventJournal
 @testable import trunkline

@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import Configuration
 @testable import trunkline

@@ -1,9 +1,9 @@
-import Bytes
 import CallFlow
 import Configuration
 import MediaThreads
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import trunkline
 

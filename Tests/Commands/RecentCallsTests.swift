@@ -1,5 +1,5 @@
-import AppProtocol
 import Testing
+import TrunklineAppProtocol
 
 @testable import CallFlow
 @testable import trunkline

@@ -1,9 +1,9 @@
 import AppSessions
-import Bytes
 import CallFlow
 import JSONWebToken
 import PushPolicy
 import Testing
+import TrunklineBytes
 
 @testable import Configuration
 @testable import trunkline

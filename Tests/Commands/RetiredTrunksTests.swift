@@ -1,7 +1,7 @@
-import Bytes
 import Configuration
 import Foundation
 import Testing
+import TrunklineBytes
 
 @testable import trunkline
 

@@ -1,13 +1,13 @@
-import Bytes
 import CallFlow
 import Cluster
 import Foundation
 import Logging
-import Platform
 import SharedStore
 import Store
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import trunkline
 

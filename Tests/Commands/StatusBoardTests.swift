@@ -1,11 +1,11 @@
-import AppProtocol
-import Bytes
 import Foundation
 import HTTP
-import Platform
 import Synchronization
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import AppServer
 @testable import CallFlow

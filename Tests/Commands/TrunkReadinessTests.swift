@@ -1,6 +1,6 @@
-import Platform
 import Testing
 import Trunking
+import TrunklinePlatform
 
 @testable import trunkline
 

@@ -1,7 +1,7 @@
-import Bytes
 import Configuration
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Our addresses for peers, and the addresses of carriers.
 @Suite struct AdvertisingTests {

@@ -1,6 +1,6 @@
-import Bytes
 import Configuration
 import Testing
+import TrunklineBytes
 
 @Suite struct ClusterSettingsTests {
   private let key = "auth: { jwt: { key_file: jwt.key } }\n"

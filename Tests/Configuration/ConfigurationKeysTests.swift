@@ -1,6 +1,6 @@
-import AudioCodecs
 import Foundation
 import Testing
+import TrunklineAudioCodecs
 import Yams
 
 @testable import Configuration

@@ -1,14 +1,14 @@
-import AudioCodecs
-import Bytes
 import CallFlow
 import Foundation
 import JSONWebToken
-import MediaSession
 import PhoneNumbers
-import RTP
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSIPDialogs
 
 @testable import Configuration
 

@@ -1,8 +1,8 @@
-import AudioCodecs
 import CallFlow
 import Configuration
 import Foundation
 import Testing
+import TrunklineAudioCodecs
 
 @Suite struct DiversionSettingsTests {
   let key = "auth: { jwt: { key_file: jwt.key } }\n"

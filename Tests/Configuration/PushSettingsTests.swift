@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
 import JSONWebToken
 import PushPolicy
 import Testing
+import TrunklineBytes
 
 @testable import Configuration
 

@@ -1,6 +1,6 @@
-import Bytes
 import Configuration
 import Testing
+import TrunklineBytes
 
 /// Carriers' habits under one name.
 @Suite struct TrunkProfileTests {

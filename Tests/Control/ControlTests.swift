@@ -1,11 +1,11 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Control
 import Glibc
-import MediaSession
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklineMediaSession
 
 @Suite struct ControlTests {
   let alice = DeviceKey(user: "alice", device: "phone")

@@ -1,10 +1,10 @@
-import Bytes
 import CallFlow
-import Platform
-import SIPDialogs
 import Synchronization
 import Testing
 import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 @testable import Control
 

@@ -1,14 +1,14 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Control
 import Devices
 import Glibc
 import Logging
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The seam between control and its askers: values both ways.
 @Suite struct QuestionTests {

@@ -1,14 +1,14 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Control
 import Glibc
 import Logging
-import MediaSession
-import Platform
-import SIPDialogs
 import Synchronization
 import Trunking
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// Control on its own loop, with everything around it scripted; its outputs are kept under a lock.
 final class Surroundings: @unchecked Sendable {

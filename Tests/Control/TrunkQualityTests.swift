@@ -1,8 +1,8 @@
 import CallFlow
 import Foundation
-import Platform
 import Testing
 import Trunking
+import TrunklinePlatform
 
 @testable import Control
 

@@ -1,11 +1,11 @@
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
 import Foundation
 import Glibc
-import SRTP
 import Testing
+import TrunklineBytes
+import TrunklineSRTP
 
-@testable import DTLS
+@testable import TrunklineDTLS
 
 /// `openssl s_client` over UDP on loopback: another program's handshake, and its exported keys beside ours.
 @Suite(.serialized) struct ClientInteropTests {

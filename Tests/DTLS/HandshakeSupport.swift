@@ -1,9 +1,9 @@
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
 import Glibc
-import SRTP
+import TrunklineBytes
+import TrunklineSRTP
 
-@testable import DTLS
+@testable import TrunklineDTLS
 
 /// Two associations and the datagrams between them; `network` decides what becomes of each.
 ///

@@ -1,7 +1,7 @@
-import SRTP
 import Testing
+import TrunklineSRTP
 
-@testable import DTLS
+@testable import TrunklineDTLS
 
 @Suite struct ProfileOfferTests {
   /// Extension 14 (RFC 5764 §4.1.1): the profiles, most wanted first, then the MKI's length.

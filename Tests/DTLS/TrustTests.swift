@@ -1,9 +1,9 @@
-import Bytes
-import COpenSSL
-import SRTP
+import CTrunklineOpenSSL
 import Testing
+import TrunklineBytes
+import TrunklineSRTP
 
-@testable import DTLS
+@testable import TrunklineDTLS
 
 @Suite struct TrustTests {
   let ours: DTLSIdentity

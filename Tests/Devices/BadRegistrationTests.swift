@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import PushPolicy
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @testable import Devices
 

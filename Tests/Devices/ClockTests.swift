@@ -1,7 +1,7 @@
-import AppProtocol
 import Devices
 import PushPolicy
 import Testing
+import TrunklineAppProtocol
 
 /// What two nodes say of one device when the clock of one is an hour off. A store keeps the later word of each device.
 @Suite struct ClockTests {

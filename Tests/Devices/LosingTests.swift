@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import PushPolicy
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @testable import Devices
 

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
 import PushPolicy
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A registry and a store that does what the changes say.
 struct Rig {

@@ -5,7 +5,7 @@ import Testing
 @Suite struct DocumentationTests {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
-  private static let libraries = ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory"]
+  private static let libraries = ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "TrunklineCallDirectory"]
 
   /// What the compiler reads: the samples of this target, the quick start and the sample app.
   private static func compiled() throws -> [[String]] {

@@ -37,7 +37,7 @@ import Testing
         "trunklinecallkit/audioownership", "trunklinecallkit/secondcalls", "trunklinecallkit/recentsandsiri",
         "trunklinecallkit/encryptedmetadata", "trunklinecallkit/testingonlinux", "trunklinecallkit/appreview",
         "trunklineclient/withoutcallkit", "trunklineclient/whencallsgowrong", "trunklineclient/othercallscreens",
-        "calldirectory/calleridandblocking",
+        "trunklinecalldirectory/calleridandblocking",
         "trunklineclient/phone", "trunklineclient/endreason", "trunklinecallkit/callkitsystem", "applestandin/standinphone",
       ] {
         let file = output.appendingPathComponent("data/documentation/\(page).json").path
@@ -50,7 +50,7 @@ import Testing
   @Test func `a link to nothing fails, and says where it stands`() throws {
     try withFolder { folder in
       let client = Self.root.appendingPathComponent("Sources/Client")
-      for library in ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory"] {
+      for library in ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "TrunklineCallDirectory"] {
         let target = folder.appendingPathComponent(library)
         try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
         try FileManager.default.copyItem(

@@ -1,7 +1,7 @@
-import AppProtocol
 import Configuration
 import Foundation
 import Testing
+import TrunklineAppProtocol
 
 /// Targets of the documents' links exist, and their samples are valid. `json frames` after a fence: a frame of the app protocol
 /// in each line; `json`: an object in each line; `yaml`: a whole configuration.

@@ -1,7 +1,7 @@
-import AppProtocol
 import CallFlow
 import Foundation
 import Testing
+import TrunklineAppProtocol
 
 /// docs/integrate/records.md against the record's type: every field, every end reason and every stage, and none that is not there.
 @Suite struct RecordPageTests {

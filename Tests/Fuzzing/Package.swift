@@ -11,7 +11,7 @@ let package = Package(
     .executableTarget(
       name: "fuzz",
       dependencies: [
-        "TrunklineCore", "ClientMachines", "TrunklineClient", "TrunklineCallDirectory", "AppleStandIn",
+        "TrunklineCore", "TrunklineClientMachines", "TrunklineClient", "TrunklineCallDirectory", "AppleStandIn",
       ].map { .product(name: $0, package: "trunkline") },
       swiftSettings: [.enableExperimentalFeature("Lifetimes"), .unsafeFlags(["-parse-as-library"])])
   ],

@@ -1,6 +1,6 @@
-import Bytes
-import HPKE
 import Testing
+import TrunklineBytes
+import TrunklineHPKE
 
 @Suite struct HPKETests {
   private func bytes(_ hex: String) -> [UInt8] {

@@ -1,6 +1,6 @@
-import Bytes
 import HTTP
 import Testing
+import TrunklineBytes
 
 /// All steps of a reader that gets `pieces` one after the other, up to the first refusal.
 private func steps(_ pieces: [[UInt8]], bodyBytes: Int = 1_000) -> [RequestReader.Step] {

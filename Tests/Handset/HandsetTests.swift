@@ -1,7 +1,7 @@
 import AppleStandIn
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 @testable import trunkline_lab
 

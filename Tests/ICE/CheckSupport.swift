@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import ICE
+@testable import TrunklineICE
 
 /// A connectivity check as a full agent sends it.
 struct Check {

@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import ICE
+@testable import TrunklineICE
 
 let phoneAddress = address(10)
 let gateAddress = address(20, 40_000)

@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import ICE
+@testable import TrunklineICE
 
 @Suite struct LiteAgentTests {
   let key = IntegrityKey(password: "gatewaypasswordgateway")

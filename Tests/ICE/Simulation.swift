@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import ICE
+@testable import TrunklineICE
 
 /// An agent at one end of the simulated network.
 enum Agent {

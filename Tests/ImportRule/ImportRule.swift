@@ -18,11 +18,10 @@ enum ImportRule {
     "Lab": ["Peers", "PushSandbox", "SpeechScore", "AppCheck"],
     "Cluster": ["AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow"],
     "GatewayCore": ["AppSessions", "PushPolicy", "Devices", "SIPDialogs", "Trunking", "CallFlow", "Cluster"],
-    "CallDirectory": ["AppleStandIn"],
+    "TrunklineCallDirectory": ["AppleStandIn"],
     "AppleStandIn": ["PhoneLog"],
     "TrunklineClient": ["ClientMachines", "PhoneLog"],
-    "ClientSockets": ["ClientMachines", "TrunklineClient"],
-    "TrunklineCallKit": ["ClientMachines", "TrunklineClient", "AppleStandIn", "ClientSockets"],
+    "TrunklineCallKit": ["ClientMachines", "TrunklineClient", "AppleStandIn"],
     "Store": ["EventJournal"],
     "PushSender": ["EventJournal"],
   ]

@@ -44,9 +44,9 @@ import Testing
       offence("ClientMachines", "Client", "Platform")
         == "ClientMachines (Client) imports Platform (Platform): Client sees CLibraries, Wire and Media only")
     #expect(
-      offence("AppleStandIn", "Client", "CallDirectory")
-        == "AppleStandIn (Client) imports CallDirectory (Client): Client sees CLibraries, Wire and Media only")
-    #expect(offence("CallDirectory", "Client", "AppleStandIn") == nil)
+      offence("AppleStandIn", "Client", "TrunklineCallDirectory")
+        == "AppleStandIn (Client) imports TrunklineCallDirectory (Client): Client sees CLibraries, Wire and Media only")
+    #expect(offence("TrunklineCallDirectory", "Client", "AppleStandIn") == nil)
     #expect(offence("SIP", "Wire", "Bytes") == nil)
     #expect(offence("CallFlow", "Calls", "SIP") == nil)
   }

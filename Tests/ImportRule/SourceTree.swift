@@ -38,7 +38,7 @@ struct SourceTree {
     }
   }
 
-  /// Names after `import`, with any attributes, access level and kind before them.
+  /// Folders of the modules after `import`, with any attributes, access level and kind before them.
   static func imports(_ text: String) -> [String] {
     let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
     return text.split(separator: "\n").compactMap { line in
@@ -47,8 +47,15 @@ struct SourceTree {
         words[..<at].allSatisfy({ $0.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains($0) })
       else { return nil }
       let name = kinds.contains(words[at + 1]) && at + 2 < words.count ? words[at + 2] : words[at + 1]
-      return name.split(separator: ".").first.map(String.init)
+      return name.split(separator: ".").first.map { folder(ofModule: String($0)) }
     }
+  }
+
+  /// The folder's name of a module that an exported package has (`exported` in Package.swift): `RTP` of `TrunklineRTP`.
+  static func folder(ofModule name: String) -> String {
+    if ["TrunklineClient", "TrunklineCallKit", "TrunklineCallDirectory"].contains(name) { return name }
+    if name.hasPrefix("CTrunkline") { return "C" + name.dropFirst("CTrunkline".count) }
+    return name.hasPrefix("Trunkline") && name != "Trunkline" ? String(name.dropFirst("Trunkline".count)) : name
   }
 
   private static func children(_ folder: URL) -> [URL] {

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
 import Glibc
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 extension Interop {
   /// Everybody's app comes at once. The app thread accepts 64 a turn: what that may

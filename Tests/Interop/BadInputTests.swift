@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 extension Interop {
   /// What strangers, broken peers and attackers send: a clear answer or silence, and nothing else disturbed.

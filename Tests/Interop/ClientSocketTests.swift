@@ -1,4 +1,3 @@
-import ClientSockets
 import Foundation
 import Synchronization
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
-import Platform
 import Testing
+import TrunklinePlatform
 
 extension Interop {
   /// Deploy's configurations for the programs around the gateway, offline, each checked by the program itself.

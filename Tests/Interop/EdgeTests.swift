@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 extension Interop {
   /// Carrier → Debian's Kamailio with Deploy/kamailio → gateway → app.

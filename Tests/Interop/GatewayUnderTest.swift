@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
 import Glibc
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A real gateway, `trunkline serve`, on free loopback ports with its own folder, and what it wrote.
 final class GatewayUnderTest: @unchecked Sendable {

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 extension Interop {
   /// A trunk that is let in and then breaks the rules, inside calls of both directions.

@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
 import Glibc
 import Testing
+import TrunklineBytes
 
 /// A function of glibc that the Glibc module leaves out.
 @_silgen_name("setns") private func setns(_ fd: Int32, _ kind: Int32) -> Int32

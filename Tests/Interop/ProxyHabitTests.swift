@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 extension Interop {
   /// What proxies and load balancers before a trunk do: they fork to several numbers of ours, and go on over another connection.

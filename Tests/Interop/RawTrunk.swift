@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
 import Glibc
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A trunk that sends any bytes a test chooses: one UDP socket on any loopback address. It answers nothing by itself.
 final class RawTrunk {

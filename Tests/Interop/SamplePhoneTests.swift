@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
 import Glibc
 import Testing
+import TrunklineBytes
 import TrunklineCallKit
 
 extension Interop {

@@ -1,10 +1,10 @@
-import Bytes
 import DemoSpeech
 import Foundation
 import Glibc
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The tests of a suite run one after the other; Scripts/live-tests runs suites side by side, each in its own process and
 /// network.

@@ -1,11 +1,11 @@
-import Bytes
-import ClientSockets
 import Foundation
 import Peers
 import SpeechScore
 import Synchronization
 import Testing
+import TrunklineBytes
 import TrunklineCallKit
+import TrunklineClient
 
 @testable import AppleStandIn
 

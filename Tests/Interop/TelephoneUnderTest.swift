@@ -1,10 +1,10 @@
-import Bytes
-import ClientSockets
 import Foundation
 import Peers
 import Synchronization
 import Testing
+import TrunklineBytes
 import TrunklineCallKit
+import TrunklineClient
 
 @testable import AppleStandIn
 

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 extension Interop {
   /// Trunks by name: a name server on loopback, servers on 127.0.0.x that sipp and raw sockets play.

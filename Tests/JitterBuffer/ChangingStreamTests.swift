@@ -1,7 +1,7 @@
-import Bytes
-import JitterBuffer
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// A sender whose packets' length, source and timestamps change while it is played in ticks of 20 ms.
 @Suite struct ChangingStreamTests {

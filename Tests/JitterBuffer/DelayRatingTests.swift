@@ -1,7 +1,7 @@
-import Bytes
-import JitterBuffer
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// The delay that costs a conversation least by G.107, on paths of any length.
 @Suite struct DelayRatingTests {

@@ -1,7 +1,7 @@
-import Bytes
-import JitterBuffer
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// What the buffer does on a network, tick by tick, without audio: packets of 8 octets, ticks that follow as the media threads' do, and
 /// time-scale modification that always takes a whole period of 5 ms.

@@ -1,7 +1,7 @@
-import Bytes
-import JitterBuffer
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 @Suite struct JitterPropertyTests {
   /// Random loss, delay, duplication and stalls: seeds print themselves as the test's argument.
@@ -45,7 +45,7 @@ import Testing
       #expect(pieces < 200)
       decoded = max(0, decoded - units)
       _ = buffer.buffer.decide(at: .zero + .milliseconds(now), pending: decoded, tick: units)
-      #expect(buffer.buffer.depth <= JitterBuffer.Limits.packets)
+      #expect(buffer.buffer.depth <= TrunklineJitterBuffer.Limits.packets)
     }
     #expect(zip(buffer.fetched, buffer.fetched.dropFirst()).allSatisfy { $0 < $1 })
     let statistics = buffer.statistics
@@ -82,7 +82,7 @@ import Testing
       }
       if random.next() % 10_000 == 0 { buffer.madeUp(Int(random.next() % 10_000)) }
       let depth = buffer.depth
-      #expect(depth >= 0 && depth <= JitterBuffer.Limits.packets)
+      #expect(depth >= 0 && depth <= TrunklineJitterBuffer.Limits.packets)
     }
   }
 }

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 #if canImport(Glibc)
   import Glibc

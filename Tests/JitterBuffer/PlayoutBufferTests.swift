@@ -1,7 +1,7 @@
-import Bytes
-import JitterBuffer
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// A buffer with 20 ms of units per packet whose payload is the packet's number, driven on virtual time.
 final class Buffer {
@@ -217,10 +217,10 @@ final class Buffer {
   @Test func `large payloads have a pool of their own, beyond which they are refused`() {
     let buffer = Buffer(packetMilliseconds: 60)
     for number in 0..<20 { buffer.insert(number, at: number, length: 480) }
-    #expect(buffer.statistics.refused == 20 - UInt64(JitterBuffer.Limits.largePackets))
+    #expect(buffer.statistics.refused == 20 - UInt64(TrunklineJitterBuffer.Limits.largePackets))
     // Packets that are too far back are dropped at once, the rest is played.
-    for tick in 0..<JitterBuffer.Limits.largePackets { buffer.fetch(at: 20 + tick * 60) }
-    #expect(buffer.fetched.last == JitterBuffer.Limits.largePackets - 1 && buffer.buffer.depth == 0)
+    for tick in 0..<TrunklineJitterBuffer.Limits.largePackets { buffer.fetch(at: 20 + tick * 60) }
+    #expect(buffer.fetched.last == TrunklineJitterBuffer.Limits.largePackets - 1 && buffer.buffer.depth == 0)
     for number in 20..<25 { #expect(buffer.insert(number, at: 1300, length: 480) == .stored) }
     #expect(buffer.insert(26, at: 1301, length: 4000) == .refused)
   }
@@ -228,7 +228,7 @@ final class Buffer {
   @Test func `beyond its size the oldest packets are dropped and counted`() {
     let buffer = Buffer()
     for number in 0..<100 { buffer.insert(number, at: 0) }
-    #expect(buffer.buffer.depth <= JitterBuffer.Limits.packets)
+    #expect(buffer.buffer.depth <= TrunklineJitterBuffer.Limits.packets)
     #expect(buffer.statistics.overflowed >= 36)
     guard case .packet(let first) = buffer.fetch(at: 10) else {
       Issue.record("no packet")

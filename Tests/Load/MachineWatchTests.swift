@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 import Foundation
 import Synchronization
 import Testing

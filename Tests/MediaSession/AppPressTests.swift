@@ -1,8 +1,8 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A key press of an app is one whole event on the trunk, whichever packets of it the app sends.
 @Suite struct AppPressTests {

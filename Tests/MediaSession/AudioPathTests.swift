@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import RTP
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct AudioPathTests {
   @Test func `speech goes through both ways between PCMU and Opus`() throws {

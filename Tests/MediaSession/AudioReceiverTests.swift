@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
-import JitterBuffer
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// Two modules declare the name, and a macro cannot choose.
 typealias Encoding = AudioEncoding

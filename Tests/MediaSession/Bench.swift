@@ -1,13 +1,13 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
-import ICE
-import RTP
-import SRTP
-import STUN
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineICE
+import TrunklineRTP
+import TrunklineSRTP
+import TrunklineSTUN
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// One session on virtual time with both far ends played by the test: a trunk of a stateless codec and an app with its own SRTP
 /// contexts.

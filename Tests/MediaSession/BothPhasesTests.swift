@@ -1,11 +1,11 @@
-import AudioCodecs
-import Bytes
 import Foundation
-import JitterBuffer
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Each direction's tick follows its own packets, wherever in the 20 ms those of trunk and app come.
 @Suite struct BothPhasesTests {

@@ -1,11 +1,11 @@
-import AudioCodecs
-import Bytes
 import Foundation
-import JitterBuffer
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Lost G.711 is made up from both sides: on a trunk that loses packets play-out waits for the packet after a loss.
 @Suite struct BridgedLossTests {

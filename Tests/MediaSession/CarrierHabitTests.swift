@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// What carriers do to a stream during a call: packets of another length, nothing sent in pauses, and a new marker, source or
 /// timestamp where a word begins.

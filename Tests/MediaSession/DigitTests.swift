@@ -1,8 +1,8 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct DigitTests {
   private func event(_ code: UInt8, _ duration: Int, end: Bool = false) -> [UInt8] {

@@ -1,11 +1,11 @@
-import AudioCodecs
-import Bytes
 import Foundation
-import RTP
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Two sessions of one diverted call, each with a trunk: what one hears, the other sends.
 private struct Halves: ~Copyable {

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Nothing is learnt, counted as received or forwarded before the tag was verified.
 @Suite struct ForgedPacketTests {

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct GateTests {
   @Test func `nothing of the app is heard before the lock`() throws {

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
 import Foundation
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// What play-out sounds like on nine networks, two of them at 16 kHz, against what it sounded like when the golden file was made: three levels of
 /// each tick, in half decibels. A change that is heard (another concealment, a splice that clicks, a merge that is late) moves

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
 import Foundation
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// The mixer alone, with narrowband and wideband frames.
 private struct Table: ~Copyable {

@@ -1,11 +1,11 @@
-import AudioCodecs
-import Bytes
 import Foundation
-import RTP
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Calls of one group with both far ends each, on the ticks of one thread; the ticks of each lie elsewhere in the 20 ms.
 private struct Group: ~Copyable {

@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct HandshakeDatagramTests {
   private func read(_ bytes: [UInt8]) -> HandshakeDatagram { bytes.withUnsafeBytes { HandshakeDatagram($0) } }

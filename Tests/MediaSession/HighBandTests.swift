@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// G.722's high band is not heard on a telephone, and what encoders make of silence there differs: ours keeps one code, ffmpeg's codes
 /// alternate.

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct HoldAudioTests {
   /// 450 ms, not a whole number of frames: the seam lies inside one.

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct HostileInputTests {
   @Test(arguments: [1, 2, 3] as [UInt64]) func `random and damaged datagrams never end a session`(seed: UInt64) throws {

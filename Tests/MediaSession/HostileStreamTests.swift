@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Bad packets in the middle of speech, through the whole session and both ways: those that can be recognised are counted, both
 /// streams continue, and speech is back within 200 ms.

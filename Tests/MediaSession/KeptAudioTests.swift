@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct KeptAudioTests {
   /// Ticks of a voice-like signal, numbered by their strength so that the order can be seen; `quiet` ticks are pauses.

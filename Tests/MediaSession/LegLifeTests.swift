@@ -1,9 +1,9 @@
-import Bytes
-import RTP
-import SRTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct LegLifeTests {
   private func names(_ bench: borrowing Bench) -> [String] { bench.events.map { "\($0)".split(separator: "(")[0].description } }

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import RTP
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A trunk of linear PCM (L16/8000): twice the octets of G.711, transcoded to Opus and back.
 @Suite struct LinearTrunkTests {

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A queue that plays announcements begins an SSRC for each: all are heard, under keys that stay.
 @Suite struct ManySourcesTests {

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A measure counts played audio, and stops where its stream stops: whatever carriers, apps and people do in a call whose every
 /// word is whole, no poor connection is reported.

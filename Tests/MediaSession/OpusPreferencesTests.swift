@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// What an app may ask of the Opus that it gets (RFC 7587 §6.1), however odd, and reports that lie.
 @Suite struct OpusPreferencesTests {

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import JitterBuffer
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// The whole receive path on made networks: its output is never louder than its input.
 @Suite struct OutputEnergyTests {

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// What a peer may send is what both sides listed, under the numbers of either description (RFC 3264 §5.1, §6.1, §7).
 @Suite struct PayloadTypeTests {

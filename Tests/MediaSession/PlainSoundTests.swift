@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
 import Foundation
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// A stream that arrived whole and in time is heard as a plain decoder decodes it, sample for sample, except for stretches that
 /// the statistics count: the content of the audio is not judged.

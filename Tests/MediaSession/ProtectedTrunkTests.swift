@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// SRTP on the trunk leg (RFC 4568 keys): nothing in clear goes out or is taken, in every way that packets are made.
 @Suite struct ProtectedTrunkTests {

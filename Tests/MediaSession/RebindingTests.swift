@@ -1,9 +1,9 @@
-import Bytes
-import RTP
-import SRTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A NAT gives the app another port during a call (a rebinding), and events that are not one.
 @Suite struct RebindingTests {

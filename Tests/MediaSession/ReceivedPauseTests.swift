@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// A talker's pause is no loss, and sounds like the far end's room.
 @Suite struct ReceivedPauseTests {

@@ -1,8 +1,8 @@
-import AudioCodecs
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A receiver is there while something is decoded; commands make it, never packets.
 @Suite struct ReceiverLifeTests {

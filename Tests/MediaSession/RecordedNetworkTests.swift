@@ -1,11 +1,11 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
 import Foundation
-import JitterBuffer
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// Networks from Tests/Vectors/jitter through the whole receive path. The bounds are a little above what it reaches;
 /// `Scripts/bench --trace` shows the numbers.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A relayed call works on its packets as they come; its ticks are few.
 @Suite struct RestingTests {

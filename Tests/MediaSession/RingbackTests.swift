@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// What a number hears that a program called before its user.
 @Suite struct RingbackTests {

@@ -1,11 +1,11 @@
-import AudioCodecs
-import Bytes
 import CHeap
-import RTP
-import SRTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// What a call's session takes of the heap, by malloc's own books: in a process of its own, where nothing else allocates.
 @Suite struct SessionMemoryTests {

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import RTP
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct SilenceTests {
   /// Line noise of about −66 dBov: the odd step of the law around zero.

@@ -1,8 +1,8 @@
-import Bytes
-import SRTP
 import Testing
+import TrunklineBytes
+import TrunklineSRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 @Suite struct SourcePolicyTests {
   private let other = SocketAddress(IPAddress(192, 0, 2, 1), 31_000)

@@ -1,9 +1,9 @@
-import AudioCodecs
 import DemoSpeech
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// The level stays the same on the way: active level by ITU-T P.56 on both sides of a whole session.
 @Suite struct SpeechLevelTests {

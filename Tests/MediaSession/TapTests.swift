@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A ring of frames between two threads.
 @Suite struct AudioTapTests {

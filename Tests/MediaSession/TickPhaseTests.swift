@@ -1,5 +1,5 @@
-import MediaSession
 import Testing
+import TrunklineMediaSession
 
 @Suite struct TickPhaseTests {
   @Test func `a preference is followed by a millisecond every fourth tick`() {

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Digits as tones, and digits that RFC 4733 sends in uncommon ways.
 @Suite struct ToneDigitTests {

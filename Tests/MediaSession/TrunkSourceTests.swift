@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// Several sources on one trunk leg: by SSRC, by port, and events beside audio.
 @Suite struct TrunkSourceTests {

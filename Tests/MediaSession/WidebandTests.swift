@@ -1,11 +1,11 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
 import Foundation
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
-@testable import MediaSession
+@testable import TrunklineMediaSession
 
 /// A call whose both sides carry 16 kHz is wideband from decoder to encoder; one narrow side makes it narrow, and a change in between
 /// is no click.

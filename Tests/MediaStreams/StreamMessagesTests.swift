@@ -1,8 +1,8 @@
-import Bytes
 import CallFlow
 import Foundation
-import MediaSession
 import Testing
+import TrunklineBytes
+import TrunklineMediaSession
 
 @testable import MediaStreams
 

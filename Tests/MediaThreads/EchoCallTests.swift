@@ -1,12 +1,12 @@
-import AudioCodecs
-import Bytes
-import DTLS
 import DemoSpeech
-import MediaSession
-import Platform
-import RTP
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
 
 @testable import MediaThreads
 

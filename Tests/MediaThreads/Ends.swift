@@ -1,15 +1,15 @@
-import AudioCodecs
-import Bytes
-import DTLS
 import Glibc
-import ICE
-import MediaSession
 import MediaThreads
-import Platform
-import RTP
-import SRTP
 import Synchronization
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineICE
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSRTP
 
 /// An app on one loopback socket: controlling ICE, DTLS client or server, SRTP, one codec. Driven by `step` on the test's own thread.
 final class TestApp {

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import DTLS
-import MediaSession
-import Platform
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
 
 @testable import MediaThreads
 

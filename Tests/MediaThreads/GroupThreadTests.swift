@@ -1,7 +1,7 @@
-import Bytes
-import DTLS
-import MediaSession
 import Testing
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
 
 @testable import MediaThreads
 

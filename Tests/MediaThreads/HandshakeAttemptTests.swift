@@ -1,9 +1,9 @@
-import Bytes
-import DTLS
-import MediaSession
-import Platform
-import SRTP
 import Testing
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineSRTP
 
 @testable import MediaThreads
 

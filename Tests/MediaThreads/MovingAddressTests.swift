@@ -1,8 +1,8 @@
-import Bytes
-import DTLS
-import MediaSession
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
 
 @testable import MediaThreads
 

@@ -1,6 +1,6 @@
-import JitterBuffer
-import MediaSession
 import Testing
+import TrunklineJitterBuffer
+import TrunklineMediaSession
 
 @testable import MediaThreads
 

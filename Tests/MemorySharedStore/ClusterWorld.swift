@@ -1,5 +1,5 @@
-public import Bytes
 public import Cluster
+public import TrunklineBytes
 
 /// Cluster machines over a `MemorySharedStore` on virtual time: processes that begin, stop, are frozen and die, and a network in
 /// which OPTIONS are answered or not.

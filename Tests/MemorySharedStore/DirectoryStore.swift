@@ -1,6 +1,6 @@
 import AppSessions
-import Bytes
 import Cluster
+import TrunklineBytes
 
 /// Histories in a shared store.
 struct HistoryStore: Sendable {

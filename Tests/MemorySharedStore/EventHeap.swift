@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// Events by time; those of equal time in the order of insertion.
 public struct EventHeap<Event> {

@@ -1,6 +1,6 @@
-import Bytes
 import CallFlow
 import Cluster
+import TrunklineBytes
 
 /// Grants of login tokens in a shared store.
 struct GrantStore: Sendable {

@@ -1,6 +1,6 @@
 import AppSessions
-public import Bytes
 import Cluster
+public import TrunklineBytes
 
 /// Many devices over a `ClusterWorld`: the node of each device's socket, its reconnecting when that node dies, and the resulting
 /// load of nodes and shared store. A device whose node dies waits a random time up to `spread` (sessions of the node ÷ 2,000 a

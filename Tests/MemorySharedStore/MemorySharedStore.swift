@@ -1,5 +1,5 @@
-public import Bytes
 public import Cluster
+public import TrunklineBytes
 
 /// A shared store and its drivers in memory, on virtual time: `SharedStoreStore` behind a network with faults. The same seed
 /// gives the same run.

@@ -1,8 +1,8 @@
 import AppSessions
-public import Bytes
 public import CallFlow
 public import Cluster
 public import Devices
+public import TrunklineBytes
 
 /// The data of a shared store, and the effect of each request on it, on virtual time. The reference for every shared store: one
 /// request is atomic.

@@ -1,9 +1,9 @@
-import Bytes
-import Platform
-import SIPDialogs
 import SpeechScore
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 @testable import Peers
 

@@ -1,6 +1,6 @@
-import Bytes
-import ClientSockets
 import Testing
+import TrunklineBytes
+import TrunklineClient
 
 @testable import Peers
 

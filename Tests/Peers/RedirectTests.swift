@@ -1,8 +1,8 @@
-import ClientSockets
 import Foundation
 import Glibc
 import Synchronization
 import Testing
+import TrunklineClient
 
 /// The SDK's one POST on Linux, if another node has the call (docs/reference/protocol.md, Many nodes).
 @Suite struct RedirectTests {

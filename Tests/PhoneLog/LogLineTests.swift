@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import PhoneLog
+@testable import TrunklinePhoneLog
 
 /// One line of the log: a written line can be read again, and any other text is refused.
 @Suite struct LogLineTests {

@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import PhoneLog
+@testable import TrunklinePhoneLog
 
 /// Files of traces that are cut, mixed up, of a newer format, or no trace.
 @Suite struct TraceReaderTests {

@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A connection that we open, against a peer on loopback of which a test has the other end.
 @Suite struct ClientConnectionTests {

@@ -1,5 +1,5 @@
-import Platform
 import Testing
+import TrunklinePlatform
 
 @Suite struct DescriptorLimitTests {
   @Test(arguments: [

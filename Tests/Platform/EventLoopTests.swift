@@ -1,8 +1,8 @@
-import Bytes
 import Glibc
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @Suite struct EventLoopTests {
   @Test func `a loop runs posted closures on its thread in order, and stop returns from run`() throws {

@@ -1,5 +1,5 @@
-import Platform
 import Testing
+import TrunklinePlatform
 
 @Suite struct ExpectedNameTests {
   @Test(arguments: ["a.example", "*.carrier.example", "a", "A.Example", "_sip.example", "1.example", "a.example."])

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import Platform
+@testable import TrunklinePlatform
 
 @Suite struct FairQueueTests {
   @Test func `keys take turns, and what one key has keeps its order`() {

@@ -1,10 +1,10 @@
-import Bytes
 import Glibc
 import Logging
 import Synchronization
 import Testing
+import TrunklineBytes
 
-@testable import Platform
+@testable import TrunklinePlatform
 
 @Suite struct HeartbeatTests {
   private let table = Heartbeats()

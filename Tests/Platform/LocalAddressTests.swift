@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import Platform
+@testable import TrunklinePlatform
 
 @Suite struct LocalAddressTests {
   private func ip(_ text: String) -> IPAddress { IPAddress(text)! }

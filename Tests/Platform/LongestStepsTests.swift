@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import Platform
+@testable import TrunklinePlatform
 
 @Suite struct LongestTurnsTests {
   @Test func `the longest turn is known for one to two minutes, and then forgotten`() {

@@ -1,9 +1,9 @@
-import Bytes
 import Glibc
 import Synchronization
 import Testing
+import TrunklineBytes
 
-@testable import Platform
+@testable import TrunklinePlatform
 
 /// A resolver that answers when a test says so.
 @Suite struct LookupPoolTests {

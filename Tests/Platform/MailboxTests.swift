@@ -1,8 +1,8 @@
-import Bytes
 import Glibc
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @Suite struct MailboxTests {
   @Test func `elements come out in the order of their posts, across the ring's end`() throws {

@@ -1,6 +1,6 @@
-import Bytes
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @Suite struct MetricTests {
   enum Reason: String, CaseIterable, Sendable { case stranger, malformed }

@@ -1,10 +1,10 @@
-import Bytes
 import Foundation
 import Logging
 import Synchronization
 import Testing
+import TrunklineBytes
 
-@testable import Platform
+@testable import TrunklinePlatform
 
 @Suite struct NetworkWatchTests {
   private func ms(_ count: Int64) -> Instant { Instant(nanoseconds: 1_000_000_000_000 + count * 1_000_000) }

@@ -1,5 +1,5 @@
-import Platform
 import Testing
+import TrunklinePlatform
 
 @Suite struct ProcessMemoryTests {
   @Test func `a process can be closed to cores and debuggers, and opened again`() {

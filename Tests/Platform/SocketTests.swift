@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @Suite struct SocketTests {
   @Test(arguments: ["192.0.2.1:5060", "[2001:db8::1]:5060", "0.0.0.0:0", "[::]:65535"])

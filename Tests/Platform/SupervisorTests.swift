@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import Platform
+@testable import TrunklinePlatform
 
 @Suite struct SupervisorTests {
   /// A datagram socket as systemd has one, and what arrives on it.

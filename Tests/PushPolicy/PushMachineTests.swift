@@ -1,7 +1,7 @@
-import Bytes
 import HTTP
 import JSONWebToken
 import Testing
+import TrunklineBytes
 
 @testable import PushPolicy
 

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 @testable import JSONWebToken
 @testable import PushPolicy

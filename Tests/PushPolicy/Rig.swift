@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
 import HTTP
 import JSONWebToken
 import Testing
+import TrunklineBytes
 
 @testable import PushPolicy
 

@@ -1,6 +1,6 @@
-import Bytes
 import HTTP
 import Testing
+import TrunklineBytes
 
 @testable import PushPolicy
 

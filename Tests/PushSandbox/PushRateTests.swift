@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
-import Platform
 import PushPolicy
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 private let pushesToMeasure = ProcessInfo.processInfo.environment["TRUNKLINE_PUSH_RATE"].flatMap { Int($0) } ?? 0
 

@@ -1,13 +1,13 @@
-import Bytes
 import Foundation
 import JSONWebToken
 import Logging
-import Platform
 import PushPolicy
 import PushSandbox
 import PushSender
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The stand-in against our own sender over real sockets, TLS and HTTP/2.
 @Suite(.serialized) struct SandboxTests {

@@ -1,8 +1,8 @@
 import Foundation
 import Logging
-import Platform
 import Synchronization
 import Testing
+import TrunklinePlatform
 
 @testable import PushSender
 

@@ -1,10 +1,10 @@
-import Bytes
 import Foundation
 import HTTP
 import Logging
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import PushSender
 

@@ -1,11 +1,11 @@
-import Bytes
 import Foundation
 import JSONWebToken
 import Logging
-import Platform
 import PushPolicy
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import PushSender
 

@@ -1,6 +1,6 @@
-import Bytes
 import CHiredis
 import Testing
+import TrunklineBytes
 
 @testable import RESP
 

@@ -1,6 +1,6 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
 @Suite struct ActiveSourceTests {
   private func at(_ milliseconds: Int) -> Instant { Instant(nanoseconds: 1_000_000_000 + Int64(milliseconds) * 1_000_000) }

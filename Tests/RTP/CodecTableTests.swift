@@ -1,7 +1,7 @@
-import RTP
 import Testing
+import TrunklineRTP
 
-@testable import RTP
+@testable import TrunklineRTP
 
 /// Mistakes in the rows are reported before anything is negotiated with them.
 @Suite struct CodecTableTests {

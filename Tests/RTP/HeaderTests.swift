@@ -1,6 +1,6 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
 @Suite struct HeaderTests {
   /// P, X and two CSRCs: 12 + 8 + 4 + 4 header octets, 3 of payload, 2 of padding.
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test func `a packet beyond the datagram limit is refused`() {
-    let packet = [0x80] + [UInt8](repeating: 0, count: RTP.Limits.datagramLength)
+    let packet = [0x80] + [UInt8](repeating: 0, count: TrunklineRTP.Limits.datagramLength)
     #expect(throws: RTPParseError.tooLong) { try RTPHeader(parsing: packet.span) }
   }
 

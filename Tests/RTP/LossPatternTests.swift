@@ -1,6 +1,6 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
 @Suite struct LossPatternTests {
   /// The pattern of `count` packets from `first` on, of which `lost` did not come.

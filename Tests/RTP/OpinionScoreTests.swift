@@ -1,5 +1,5 @@
-import RTP
 import Testing
+import TrunklineRTP
 
 @Suite struct OpinionScoreTests {
   @Test func `a clean G.711 call is rated 93.2, a mean opinion of 4.41`() {

@@ -1,6 +1,6 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
 @Suite struct RTCPTests {
   static let block = ReportBlock(
@@ -95,14 +95,14 @@ import Testing
         if case .goodbye(_, _, let reason?) = packet { #expect(reason.upperBound <= bytes.count) }
         if case .sourceDescription(_, let name?) = packet { #expect(name.upperBound <= bytes.count) }
       }
-      #expect(packets <= RTP.Limits.packetsInCompound)
+      #expect(packets <= TrunklineRTP.Limits.packetsInCompound)
     }
   }
 
   @Test func `a compound of too many packets is cut off`() throws {
     let datagram = (0..<40).flatMap { _ in [0x80, 201, 0, 1, 0, 0, 0, 5] as [UInt8] }
     var reader = RTCPReader()
-    for _ in 0..<RTP.Limits.packetsInCompound { #expect(try reader.next(in: datagram.span) != nil) }
+    for _ in 0..<TrunklineRTP.Limits.packetsInCompound { #expect(try reader.next(in: datagram.span) != nil) }
     #expect(throws: RTCPParseError.tooManyPackets) { try reader.next(in: datagram.span) }
   }
 

@@ -1,6 +1,6 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
 @Suite struct ReceptionTests {
   func packet(_ sequence: Int, ssrc: UInt32 = 1, timestamp: Int? = nil) -> RTPHeader {

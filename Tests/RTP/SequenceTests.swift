@@ -1,6 +1,6 @@
-import Bytes
-import RTP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
 
 @Suite struct SequenceTests {
   @Test func `a number after the wrap is newer than one before it`() {

@@ -1,5 +1,5 @@
-import RTP
 import Testing
+import TrunklineRTP
 
 @Suite struct TelephoneEventTests {
   @Test func `an event reads back as it was written`() throws {

@@ -1,12 +1,12 @@
-import AudioCodecs
-import Bytes
 import CallFlow
 import Foundation
 import Logging
-import MediaSession
-import Platform
 import Synchronization
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
 
 @testable import RecordingFiles
 

@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import MediaSession
-import RTP
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 @testable import RecordingFiles
 

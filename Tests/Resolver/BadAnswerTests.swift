@@ -1,12 +1,12 @@
-import Bytes
 import Glibc
 import Logging
-import Platform
 import Synchronization
 import Testing
-import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
-@testable import Resolver
+@testable import TrunklineResolver
 
 /// c-ares before a name server that does what it should not.
 @Suite struct BadAnswerTests {

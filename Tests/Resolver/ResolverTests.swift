@@ -1,11 +1,11 @@
-import Bytes
 import Logging
-import Platform
 import Synchronization
 import Testing
-import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
-@testable import Resolver
+@testable import TrunklineResolver
 
 /// c-ares on a loop, without a name server of its own: `Tests/Interop` has one.
 @Suite struct ResolverTests {

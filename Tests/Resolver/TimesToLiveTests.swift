@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Resolver
+@testable import TrunklineResolver
 
 @Suite struct TimesToLiveTests {
   /// Header, one question and answers with these times; each answer's name is a pointer to the question.

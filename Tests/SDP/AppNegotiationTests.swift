@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
-import SDP
 import Testing
+import TrunklineBytes
+import TrunklineSDP
 
 @Suite struct AppNegotiationTests {
   private func gateway(_ opus: OpusLimits = OpusLimits(.narrowband, maxAverageBitrate: 28_000)) -> AppNegotiation {

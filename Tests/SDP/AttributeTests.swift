@@ -1,6 +1,6 @@
-import Bytes
-import SDP
 import Testing
+import TrunklineBytes
+import TrunklineSDP
 
 @Suite struct AttributeTests {
   private func section(_ formats: [String], _ attributes: [Attribute]) -> MediaDescription {

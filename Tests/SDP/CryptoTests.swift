@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import SDP
+@testable import TrunklineSDP
 
 /// SDES-SRTP (RFC 4568) on a trunk: lines, offers, answers, new keys.
 @Suite struct CryptoTests {

@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
-import SDP
 import Testing
+import TrunklineBytes
+import TrunklineSDP
 
 @Suite struct ParsingTests {
   static let minimal = "v=0\r\no=- 1 2 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n"

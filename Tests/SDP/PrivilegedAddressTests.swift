@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import SDP
+@testable import TrunklineSDP
 
 @Suite struct PrivilegedAddressTests {
   private func media(_ address: String, local: String = "198.51.100.9:4000", refuses: Bool = true) -> Bool {

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
-import RTP
-import SDP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSDP
 
 /// Descriptions of real systems (Tests/Vectors/sdp, sources in INDEX.tsv) get the verdict that the index asks for.
 @Suite struct SampleTests {

@@ -1,7 +1,7 @@
-import Bytes
-import RTP
-import SDP
 import Testing
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSDP
 
 @Suite struct TrunkNegotiationTests {
   private let local = SocketAddress(IPAddress(192, 0, 2, 1), 41_000)

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SIP
+@testable import TrunklineSIP
 
 @Suite struct IdentityTests {
   @Test(arguments: [

@@ -1,5 +1,5 @@
-import SIP
 import Testing
+import TrunklineSIP
 
 @Suite struct MessageTests {
   @Test func `a carrier's INVITE gives every typed value`() throws {

@@ -1,6 +1,6 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
 /// Mutated messages through every accessor: whatever the bytes, nothing traps and every error is a `ParseError`.
 @Suite struct MutationTests {

@@ -1,6 +1,6 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
 @Suite struct StreamFramerTests {
   private let first = message(["OPTIONS sip:a@b SIP/2.0", "Content-Length: 4"], body: "\r\n\r\n")

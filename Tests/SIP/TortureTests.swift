@@ -1,5 +1,5 @@
-import SIP
 import Testing
+import TrunklineSIP
 
 /// The RFC 4475 messages at the parser: accepted, or the status code they owe. What the user agent does with them is in
 /// Tests/SIPDialogs.

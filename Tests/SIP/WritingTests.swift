@@ -1,6 +1,6 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
 @Suite struct WritingTests {
   @Test func `what was read is written, and reads the same again`() throws {

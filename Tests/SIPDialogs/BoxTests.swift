@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 @Suite struct BoxTests {
   @Test func `a box is a value: what is shared is copied before it is changed`() {

@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// What is not the same with every carrier: where it reaches us, where it writes the number, how it knows us.
 @Suite struct CarrierHabitTests {

@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// INFO digits, REFER and Replaces, 3xx.
 @Suite struct DigitAndReferTests {

@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// A proxy of ours between the trunks and the gateway names the trunk of each call.
 @Suite struct EdgeTests {

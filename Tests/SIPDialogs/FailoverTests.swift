@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// RFC 3263 §4.3: the servers of one trunk, one after the other, in one leg.
 @Suite struct FailoverTests {

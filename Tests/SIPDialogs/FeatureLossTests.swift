@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Two user agents that use all they have: reliable responses, offers from both ends, refreshes, digits and REFERs, with loss and
 /// in every order. Each call has one end, and nothing is left.

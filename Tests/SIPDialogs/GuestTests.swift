@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Requests of peers that no list names: a challenge, in rate, and nothing without the password.
 @Suite struct GuestTests {

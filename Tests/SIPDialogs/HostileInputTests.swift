@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// A user agent with live calls that gets mutated messages of its own dialogs: nothing traps, tables stay bounded, all comes
 /// to rest.

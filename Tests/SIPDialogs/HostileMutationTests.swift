@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Real messages of a running call, each broken in a named way: no trap, the call untouched, no table grown, the next OPTIONS
 /// answered. (`sip-dialog` of Scripts/fuzz does the same without names; its seeds are in Tests/Fuzzing/corpus.)

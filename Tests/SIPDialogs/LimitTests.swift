@@ -1,10 +1,10 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
-private typealias Bound = SIPDialogs.Limits
+private typealias Bound = TrunklineSIPDialogs.Limits
 
 @Suite struct LimitTests {
   private let trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)

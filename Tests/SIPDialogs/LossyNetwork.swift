@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Two user agents with a network between them that loses, delays, doubles and reorders, on virtual time. One seed is one run.
 struct LossyNetwork {

@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// A packet that this machine, the network or a connection refused is one lost packet (RFC 3261 §17): it ends no call.
 @Suite struct LostPacketTests {

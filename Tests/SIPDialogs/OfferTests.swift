@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Offers inside a dialog: re-INVITE and UPDATE, ours and the peer's, and both at once.
 @Suite struct OfferTests {

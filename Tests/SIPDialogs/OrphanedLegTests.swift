@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// A process dies with legs open; the next one has what the journal kept of them, as JSON, and a user agent that knows nothing else.
 @Suite struct OrphanedLegTests {

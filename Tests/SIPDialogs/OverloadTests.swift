@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Refusals that keep no state, and the requests that are served all the same.
 @Suite struct OverloadTests {
@@ -65,7 +65,7 @@ import Testing
     var (wire, _, tag, _) = try Wire.confirmed(rules: TrunkRules())
     wire.receive(request("INVITE", branch: "z9hG4bKx", callID: "x", extra: ["Require: x"], sdp: offer))
     let one = try #require(wire.agent.servers.values.first { $0.value.phase == .completed })
-    for n in 0..<UInt64(SIPDialogs.Limits.serverTransactions) { wire.agent.servers[1_000_000 + n] = one }
+    for n in 0..<UInt64(TrunklineSIPDialogs.Limits.serverTransactions) { wire.agent.servers[1_000_000 + n] = one }
     #expect(wire.receive(request("INVITE", branch: "z9hG4bKy", callID: "y", sdp: offer)).map(\.statusCode) == [503])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKbye", toTag: tag, cseq: 9)).map(\.statusCode) == [200])
   }

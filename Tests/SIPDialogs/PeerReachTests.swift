@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Where requests inside a dialog go if Contact does not lead to the peer: behind a NAT, and after the peer has changed its
 /// connection.

@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// 14 methods × their senders: no 2xx outside policy, no event that could become a call, and the next OPTIONS is answered.
 /// Strangers do not get this far (Tests/SIPTransport).

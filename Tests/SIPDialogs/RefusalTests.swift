@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 @Suite struct RefusalTests {
   private func first(_ text: String, _ wire: inout Wire) throws -> Message { try #require(wire.receive(text).first) }
@@ -127,8 +127,10 @@ import Testing
 
   @Test func `a full table answers 503 without state`() throws {
     var wire = Wire()
-    for n in 0..<SIPDialogs.Limits.legs { wire.receive(request("INVITE", branch: "z9hG4bKn\(n)", callID: "n\(n)", sdp: offer)) }
-    #expect(wire.events().count == SIPDialogs.Limits.legs)
+    for n in 0..<TrunklineSIPDialogs.Limits.legs {
+      wire.receive(request("INVITE", branch: "z9hG4bKn\(n)", callID: "n\(n)", sdp: offer))
+    }
+    #expect(wire.events().count == TrunklineSIPDialogs.Limits.legs)
     let before = wire.agent.statistics
     let response = try first(request("INVITE", branch: "z9hG4bKlast", callID: "last", sdp: offer), &wire)
     #expect(response.statusCode == 503 && response.value(.retryAfter) != nil)

@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Nodes of one cluster take each other's nonces: a peer may be challenged by one and answer at the next.
 @Suite struct SharedNonceTests {

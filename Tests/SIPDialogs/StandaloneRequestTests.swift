@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// REGISTER and OPTIONS of our own, outside any dialog.
 @Suite struct StandaloneRequestTests {

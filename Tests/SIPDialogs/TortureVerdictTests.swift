@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// The 49 messages of RFC 4475 and those of RFC 5118 at the user agent: what each is owed, over UDP and over TCP under any split.
 @Suite struct TortureVerdictTests {

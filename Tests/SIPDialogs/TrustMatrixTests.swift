@@ -1,8 +1,8 @@
-import Bytes
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 /// Which senders are trusted, and which get our password: each header and each challenge from each kind of sender.
 @Suite struct TrustMatrixTests {

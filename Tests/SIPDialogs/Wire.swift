@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
-import SIP
 import Testing
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 let gatewayAddress = SocketAddress("198.51.100.9:5060")!
 let carrierAddress = SocketAddress("203.0.113.7:5060")!

@@ -1,8 +1,8 @@
-import Bytes
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
 
-@testable import SIPTrace
+@testable import TrunklineSIPTrace
 
 @Suite struct HEP3Tests {
   private let bytes = Array("OPTIONS sip:a SIP/2.0\r\nCall-ID: c1\r\n\r\n".utf8)

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SIPTrace
+@testable import TrunklineSIPTrace
 
 /// Secrets are unreadable, everything else and every length is as it was.
 @Suite struct MaskTests {

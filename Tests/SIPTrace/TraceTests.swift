@@ -1,9 +1,9 @@
-import Bytes
-import SIPDialogs
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
 
-@testable import SIPTrace
+@testable import TrunklineSIPTrace
 
 @Suite struct TraceTests {
   private final class Clock: Sendable {

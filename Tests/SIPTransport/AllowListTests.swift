@@ -1,7 +1,7 @@
-import Bytes
-import SIPDialogs
-import SIPTransport
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 @Suite struct AllowListTests {
   @Test func `a server's exact address says most, then the longest listed network, then a server's host`() throws {

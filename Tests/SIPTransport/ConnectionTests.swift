@@ -1,9 +1,9 @@
-import Bytes
 import Glibc
-import Platform
-import SIPDialogs
-import SIPTransport
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 @Suite struct ConnectionTests {
   @Test func `messages come whole however the segments cut them, and answers go back on the connection`() throws {

@@ -1,8 +1,8 @@
-import Bytes
-import Platform
-import SIPDialogs
-import SIPTransport
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 @Suite struct DatagramTests {
   @Test(arguments: [IPAddress.loopback, IPAddress(v6High: 0, low: 1)])

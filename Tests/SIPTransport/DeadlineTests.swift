@@ -1,10 +1,10 @@
-import Bytes
 import Glibc
-import Platform
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
-@testable import SIPTransport
+@testable import TrunklineSIPTransport
 
 /// A connection's deadlines on virtual time: the sockets are real, the clock is an argument.
 @Suite struct DeadlineTests {

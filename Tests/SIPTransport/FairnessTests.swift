@@ -1,10 +1,10 @@
-import Bytes
 import Logging
-import Platform
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
-@testable import SIPTransport
+@testable import TrunklineSIPTransport
 
 /// Peers that send more than can be handled: the loop stands still while they fill the kernel's buffers, then runs on this thread.
 @Suite struct FairnessTests {

@@ -1,10 +1,10 @@
-import Bytes
 import Glibc
-import Platform
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
-@testable import SIPTransport
+@testable import TrunklineSIPTransport
 
 /// Connections of peers that no list names, where a trunk takes such: few, short, and never all there are.
 @Suite struct GuestConnectionTests {

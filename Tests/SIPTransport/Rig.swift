@@ -1,11 +1,11 @@
-import Bytes
 import Glibc
 import Logging
-import Platform
-import SIPDialogs
-import SIPTransport
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 /// SIP sockets on a loop of their own thread, and what they delivered.
 final class Rig: Sendable {

@@ -1,11 +1,11 @@
-import Bytes
 import Logging
-import Platform
-import SIP
-import SIPDialogs
-import SIPTransport
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIP
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 /// 14 methods × their senders, through real sockets and a real user agent: no 2xx outside policy, and strangers get no answer.
 @Suite struct SecurityMatrixTests {

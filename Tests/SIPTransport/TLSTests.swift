@@ -1,11 +1,11 @@
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
 import Foundation
-import Platform
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
-@testable import SIPTransport
+@testable import TrunklineSIPTransport
 
 /// A root and certificates that it signed, made by `openssl` in a folder that is removed with the test.
 final class Certificates {
@@ -186,7 +186,7 @@ extension Rig {
     defer { BIO_free(file) }
     let certificate = try #require(PEM_read_bio_X509(file, nil, nil, nil))
     defer { X509_free(certificate) }
-    return SIPTransport.refusal(of: certificate, for: host, expecting: expecting)
+    return TrunklineSIPTransport.refusal(of: certificate, for: host, expecting: expecting)
   }
 
   @Test func `a refusal says what the certificate is for, in a line that its names cannot fill`() throws {

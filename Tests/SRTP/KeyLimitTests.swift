@@ -1,8 +1,8 @@
-import Bytes
 import Synchronization
 import Testing
+import TrunklineBytes
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 @Suite struct KeyLimitTests {
   @Test(arguments: SRTPProfile.allCases)

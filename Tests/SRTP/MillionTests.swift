@@ -1,9 +1,9 @@
-import Bytes
 import CSRTP
 import Glibc
 import Testing
+import TrunklineBytes
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 /// A million packets, half of them protected by us and read by libsrtp2, half the other way: random sizes, contributing sources,
 /// header extensions and padding, with losses across roll-overs. Works in two buffers, since the test build is not optimised.

@@ -1,8 +1,8 @@
-import Bytes
 import CSRTP
 import Testing
+import TrunklineBytes
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 /// libsrtp2 with the same keys: what we protect it reads, what it protects we read.
 @Suite(.serialized) struct OracleTests {

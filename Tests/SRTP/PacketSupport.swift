@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
+import TrunklineBytes
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 /// The bytes after an in-place operation in a buffer with 64 bytes of room behind the packet.
 func inPlace<E: Error>(

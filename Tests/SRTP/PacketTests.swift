@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 @Suite struct PacketTests {
   @Test(arguments: SRTPProfile.allCases, [0, 1, 33, 160, 1200])

@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 /// What SDES brings beside DTLS: master key identifiers in packets, and new keys in the middle of a stream.
 @Suite struct RekeyTests {

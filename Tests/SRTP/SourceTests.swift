@@ -1,8 +1,8 @@
-import Bytes
 import CSRTP
 import Testing
+import TrunklineBytes
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 /// Many SSRCs under one key: a queue that plays announcements begins another for each.
 @Suite(.serialized) struct SourceTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SRTP
+@testable import TrunklineSRTP
 
 @Suite struct VectorTests {
   let vectors: Vectors

@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import STUN
+@testable import TrunklineSTUN
 
 @Suite struct BadInputTests {
   @Test func `header faults are no STUN`() throws {

@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
+import TrunklineBytes
 
-@testable import STUN
+@testable import TrunklineSTUN
 
 /// A sample message of RFC 5769, from Tests/Vectors/stun-rfc5769.
 func sample(_ name: String) throws -> [UInt8] {

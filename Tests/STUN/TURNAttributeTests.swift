@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import STUN
+@testable import TrunklineSTUN
 
 /// What TURN (RFC 8656 §18) and long-term credentials (RFC 8489 §9.2) add to a message.
 @Suite struct TURNAttributeTests {

@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import STUN
+@testable import TrunklineSTUN
 
 @Suite struct VectorTests {
   let password = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")

@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import STUN
+@testable import TrunklineSTUN
 
 @Suite struct WriterTests {
   let key = IntegrityKey(password: "0123456789abcdefABCDEF")

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import JSONWebToken
 import PushPolicy
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// What the world requires of a device.
 protocol Device: AnyObject {

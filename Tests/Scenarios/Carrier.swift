@@ -1,6 +1,6 @@
-import Bytes
-import SIP
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// The trunk's far end: a separate user agent, driven by the test.
 final class Carrier {

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// The twelve classes of complaints about calling SDKs (Twilio's, Linphone's, Element's, CallKeep's and others'), each as a run
 /// of the whole stack that would show it: SDK, the system's rules, gateway, push service.

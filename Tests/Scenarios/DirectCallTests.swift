@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// Calls between users through the whole control plane: without a carrier, both ends are apps.
 @Suite struct DirectCallTests {

@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
 import CallFlow
-import MediaSession
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// The interleavings of a call that has a diversion: to another user, a number, a recording, a code; and of a call whose user or
 /// caller name comes late from a webhook. The invariants are those of every play.

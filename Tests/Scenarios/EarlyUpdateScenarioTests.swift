@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import SIP
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIP
 
-@testable import SIPDialogs
+@testable import TrunklineSIPDialogs
 
 extension Carrier {
   /// An UPDATE with an offer in the early dialog of the gateway's INVITE, sent again like any request.

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 @testable import AppleStandIn
 @testable import TrunklineClient

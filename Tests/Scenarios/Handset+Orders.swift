@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// What the SDK's machine wants done.
 extension Handset {

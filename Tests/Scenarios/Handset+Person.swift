@@ -1,8 +1,8 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 @testable import TrunklineClient
 

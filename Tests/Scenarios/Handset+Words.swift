@@ -1,6 +1,6 @@
-import AppProtocol
 import AppleStandIn
-import ClientMachines
+import TrunklineAppProtocol
+import TrunklineClientMachines
 
 /// The system's words and the phone's, which do not know each other.
 extension Handset {

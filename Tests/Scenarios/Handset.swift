@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
-import ClientMachines
 import JSONWebToken
 import PushPolicy
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 @testable import AppleStandIn
 @testable import TrunklineClient

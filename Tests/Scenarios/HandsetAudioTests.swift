@@ -1,10 +1,10 @@
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
 import Foundation
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// The order of the system's words, the phone's and the audio device's, against the files of `Tests/Vectors/audio-session`.
 /// `TRUNKLINE_GOLDEN=write swift test --filter HandsetAudioTests` writes them.

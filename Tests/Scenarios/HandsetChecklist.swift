@@ -1,14 +1,14 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
-import CallDirectory
 import CallFlow
-import ClientMachines
 import Foundation
-import SIPDialogs
 import Synchronization
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineCallDirectory
 import TrunklineCallKit
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 @testable import PushPolicy
 

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// Every order of events of a telephone's calls, through the SDK's machine, the stand-in's and the gateway's.
 @Suite struct HandsetOrderTests {

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// What the source documents require of an app, rule by rule, with the real gateway.
 @Suite struct HandsetRequirementTests {

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// One incoming call of a telephone, event by event: the eight of the INV row, and events inserted between them.
 final class HandsetRun {

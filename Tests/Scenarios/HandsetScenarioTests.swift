@@ -1,11 +1,11 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// The SDK's machine on the stand-in's, with the real gateway, all on virtual time.
 @Suite struct HandsetScenarioTests {

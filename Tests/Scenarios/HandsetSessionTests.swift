@@ -1,10 +1,10 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// What surrounds a call of a handset: background, logout, moving networks, a third call, media that fails.
 @Suite struct HandsetSessionTests {

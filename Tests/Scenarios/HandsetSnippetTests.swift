@@ -1,10 +1,10 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// Negative controls: the source documents' own wrong snippets instead of what the SDK does, each caught by the name of the rule
 /// that it breaks. A provider per call is in `WrongSnippetsTests`, because only an app's process shows it.

@@ -1,9 +1,9 @@
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// A telephone that talks, and a second call to it: step by step.
 final class HandsetTwoCallRun {

@@ -1,12 +1,12 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
 import Foundation
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// Random walks: user, caller, network and system act at random, and the invariants hold.
 @Suite struct HandsetWalkTests {

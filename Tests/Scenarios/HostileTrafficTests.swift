@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
 import CallFlow
 import GatewayCore
-import SIP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// The whole gateway while every message of its carrier also comes in broken copies, before and after itself: calls of both
 /// directions with hold, hang-up and CANCEL. Nothing traps, each call has one record, nothing is left, the next OPTIONS is

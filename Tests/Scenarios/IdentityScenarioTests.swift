@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Who calls, and which party learns it: STIR/SHAKEN (RFC 8224), privacy (RFC 3323), asserted identity (RFC 3325).
 @Suite struct IdentityScenarioTests {

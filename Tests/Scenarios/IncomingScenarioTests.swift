@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 @Suite struct IncomingScenarioTests {
   @Test func `sequence 1: a warm call, answered with media up, ended by the caller (INC-2, INC-7, ANS-5, END-2)`() throws {

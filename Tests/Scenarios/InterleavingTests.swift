@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 /// Every order of what can happen to a parked call, through the real call and session machines, with what must hold checked
 /// after each. A step that would do nothing is left out: the order without it is played too.

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SIP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 private let call = Identifier(high: 0xca11, low: 1)
 

@@ -1,13 +1,13 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import GatewayCore
 import MemorySharedStore
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Several gateways on one virtual clock: each a `World` with its own cluster machine, over a shared store in memory. An edge
 /// before them follows a redirect; devices open further sockets at nodes that wake them.

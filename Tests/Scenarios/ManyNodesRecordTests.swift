@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import MemorySharedStore
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// One record of each call, whatever a node has missed while it was without the shared store: it is written if others have not
 /// closed the call, once that is known. (Here a lease is 2 s, and `lost_after` 5 s.)

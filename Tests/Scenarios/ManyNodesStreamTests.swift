@@ -1,7 +1,7 @@
-import Bytes
 import CallFlow
 import Cluster
 import Testing
+import TrunklineBytes
 
 /// Calls that programs have over a WebSocket, among nodes: no user's, and in the shared store as any other.
 @Suite struct ManyNodesStreamTests {

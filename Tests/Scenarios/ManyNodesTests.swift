@@ -1,12 +1,12 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import MemorySharedStore
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Three gateways over a shared store in memory: any node accepts the call, and any node may die.
 @Suite struct ManyNodesTests {

@@ -1,6 +1,6 @@
-import Bytes
 import CallFlow
-import MediaSession
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// How a device's media comes up; nil: never.
 struct MediaPlan {

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 @Suite struct MidCallScenarioTests {
   /// A call that is connected for a second.

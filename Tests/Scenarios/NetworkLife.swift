@@ -1,10 +1,10 @@
-import Bytes
 import CallFlow
-import SIP
-import SIPDialogs
 import Synchronization
 import Testing
 import Trunking
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// The network under a world, and what fails in it: names that fail by type, name servers that are away, servers that are away,
 /// connections that die without a notification, local errors, an address that disappears. It carries UDP and TCP to a carrier

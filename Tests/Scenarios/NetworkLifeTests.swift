@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import Foundation
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

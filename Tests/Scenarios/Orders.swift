@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
 /// The orders that were played, and which of them broke an invariant.
 struct Orders {

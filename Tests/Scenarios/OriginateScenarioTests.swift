@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// Click-to-call through the whole control plane: a program asks, two devices ring, the carrier is called when one has answered.
 @Suite struct OriginateScenarioTests {

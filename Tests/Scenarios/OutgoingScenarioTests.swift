@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 private let call = Identifier(high: 0xca11, low: 1)
 

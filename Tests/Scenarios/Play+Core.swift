@@ -1,10 +1,10 @@
 import AppSessions
-import Bytes
 import CallFlow
 import GatewayCore
-import MediaSession
 import PushPolicy
-import SIPDialogs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// The gateway's core and the trunk's end, and the wire between them; how time passes.
 extension Play {

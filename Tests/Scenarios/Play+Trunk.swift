@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
 import PushPolicy
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// The trunk's end of a play, and its media threads: the caller's leg, and the one to a number that the call is diverted to.
 extension Play {

@@ -1,12 +1,12 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import GatewayCore
 import JSONWebToken
-import MediaSession
 import PushPolicy
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// One incoming call, its devices and its pushes, and the targets of its diversions, around the real `GatewayCore` and the real
 /// session machine; the trunk's end is a separate user agent. A value: a run can branch at every step by a copy. Only `pass` lets

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
-import SDP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// SRTP with keys in the description (RFC 4568), as each trunk has it.
 @Suite struct ProtectedTrunkScenarioTests {

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
-import MediaSession
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// The sequences of a killed app, with the real SIP user agent in front: what the caller hears while a phone is woken.
 @Suite struct PushScenarioTests {

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// Two or three things at once, in every order, and shifted against each other by less and more than the way takes.
 @Suite struct RaceTests {

@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
 import JSONWebToken
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// The login token of a device that was turned away, through all the machines.
 @Suite struct RevokedScenarioTests {

@@ -1,7 +1,7 @@
-import Bytes
 import HTTP
 import JSONWebToken
 import PushPolicy
+import TrunklineBytes
 
 /// The gateway's push machine before an APNs that takes everything, and notes by which provider token.
 final class ScriptedAPNs {

@@ -1,6 +1,6 @@
-import Bytes
 import CallFlow
 import Testing
+import TrunklineBytes
 
 /// The interleavings of a call with a second trunk leg: hold from either end, offers that meet, hang-up that crosses an answer, a number
 /// that fails at every step; of a diversion and of a transfer.

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
-import SIP
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// What a carrier and an app do to a call that runs, at the same time: hold both ways, REFER, BYE, a refresh, an operator.
 @Suite struct SessionRaceTests {

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
-import ClientMachines
 import Dispatch
 import Foundation
+import TrunklineAppProtocol
+import TrunklineBytes
 import TrunklineCallKit
+import TrunklineClientMachines
 
 /// An app of the SDK's adapter and machine on a `StandInPhone`, with a gateway that accepts everything: for what only the adapter
 /// does, such as the one provider, the queue of its delegates and the audio session's category. Time is the stand-in's; no timer

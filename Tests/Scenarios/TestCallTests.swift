@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import MediaSession
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// Calls of apps to the gateway itself, through the whole control plane.
 @Suite struct TestCallTests {

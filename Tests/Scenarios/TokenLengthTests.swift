@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import CallFlow
-import ClientMachines
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// Login tokens of every length, from every kind of backend: how often the backend is asked, and whether the phone is served
 /// meanwhile.

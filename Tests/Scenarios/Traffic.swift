@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// What passes between a handset, its gateway, its app's backend and the push service, counted in sliding windows: nothing may answer itself.
 final class Traffic {

@@ -1,12 +1,12 @@
-import AppProtocol
 import AppleStandIn
-import Bytes
 import CallFlow
-import ClientMachines
 import Foundation
 import PushPolicy
-import SIPDialogs
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSIPDialogs
 
 /// Random orders of token refresh, resume, lost networks, pushes and calls: no party answers itself, and no store locks its owner
 /// out.

@@ -1,16 +1,16 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Cluster
 import GatewayCore
 import JSONWebToken
-import MediaSession
 import PushPolicy
-import SDP
-import SIP
-import SIPDialogs
 import Testing
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @testable import CallFlow
 

@@ -1,11 +1,11 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Foundation
 import Glibc
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import SharedStore
 

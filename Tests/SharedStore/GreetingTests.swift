@@ -1,10 +1,10 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import RESP
 import Testing
+import TrunklineBytes
 
 @testable import SharedStore
 

@@ -1,7 +1,7 @@
-import Bytes
 import Cluster
 import Foundation
 import MemorySharedStore
+import TrunklineBytes
 
 /// The shared store in memory, as the contract uses it: callable from any thread, on a virtual time that advances only while a
 /// caller waits.

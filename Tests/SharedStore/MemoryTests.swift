@@ -1,14 +1,14 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import Foundation
 import JSONWebToken
 import PushPolicy
-import SIPDialogs
 import SharedStore
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// The memory that a shared store needs for 10,000 users, by MEMORY USAGE.
 @Suite(.serialized) struct MemoryTests {

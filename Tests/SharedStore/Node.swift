@@ -1,13 +1,13 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import Foundation
 import Logging
-import Platform
 import PushPolicy
 import SharedStore
+import TrunklineBytes
+import TrunklinePlatform
 
 /// One node's connection to a shared store, as the contract uses it.
 protocol SharedStoreUnderTest: AnyObject {

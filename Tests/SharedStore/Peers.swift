@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
 import Glibc
-import Platform
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 struct PeerFailure: Error, CustomStringConvertible { var description: String }
 

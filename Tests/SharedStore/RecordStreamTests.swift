@@ -1,14 +1,14 @@
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import Foundation
 import Logging
-import Platform
 import SharedStore
 import Store
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Records from a store's file into the stream of a Redis, and out of the stream by a follower.
 @Suite(.serialized) struct RecordStreamTests {

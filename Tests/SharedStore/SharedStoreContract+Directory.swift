@@ -1,6 +1,6 @@
-import Bytes
 import Cluster
 import Testing
+import TrunklineBytes
 
 /// Histories and directories, in every shared store.
 extension SharedStoreContract {

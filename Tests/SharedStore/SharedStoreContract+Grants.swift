@@ -1,8 +1,8 @@
-import Bytes
 import CallFlow
 import Cluster
 import JSONWebToken
 import Testing
+import TrunklineBytes
 
 /// Grants of login tokens, in every shared store.
 extension SharedStoreContract {

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import Foundation
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// The effects of every request on every implementation of a shared store. The closure returns a node's connection to one and the
 /// same shared store, which may contain data: users, calls and trunks of a run have names of their own.

@@ -1,8 +1,8 @@
-import Bytes
 import Cluster
 import Foundation
 import SharedStore
 import Testing
+import TrunklineBytes
 
 /// Each test starts the servers that it needs, on free ports of loopback.
 @Suite(.serialized) struct SharedStoreContractTests {

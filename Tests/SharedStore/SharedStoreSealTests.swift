@@ -1,7 +1,7 @@
-import Bytes
 import Cluster
 import JSONWebToken
 import Testing
+import TrunklineBytes
 
 @testable import SharedStore
 

@@ -1,12 +1,12 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import Foundation
 import JSONWebToken
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import SharedStore
 

@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
 import SpeechScore
 import Testing
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 /// Bursts of noise with a moving tone: an envelope and a waveform that cannot be mistaken for a shifted copy of themselves.
 private func speechLike(seconds: Double, seed: UInt64) -> [Int16] {

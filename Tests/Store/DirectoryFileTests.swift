@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
 import Foundation
 import Testing
+import TrunklineAppProtocol
 
 @testable import Store
 

@@ -1,12 +1,12 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Cluster
 import Foundation
 import Logging
 import MemorySharedStore
-import Platform
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import Store
 

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
 import CallFlow
 import Foundation
 import Logging
-import Platform
 import Synchronization
 import Testing
+import TrunklineAppProtocol
+import TrunklinePlatform
 
 @testable import Store
 

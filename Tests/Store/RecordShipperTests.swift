@@ -1,11 +1,11 @@
-import Bytes
 import CallFlow
 import Foundation
 import Glibc
 import Logging
-import Platform
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @testable import Store
 

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Devices
 import Foundation
 import PushPolicy
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @testable import Store
 

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import MemorySharedStore
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
 
 @testable import Store
 

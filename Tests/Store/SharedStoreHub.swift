@@ -1,6 +1,6 @@
-import Bytes
 import Cluster
 import MemorySharedStore
+import TrunklineBytes
 
 @testable import Store
 

@@ -3,8 +3,8 @@ import CallFlow
 import Devices
 import Glibc
 import Logging
-import Platform
 import Testing
+import TrunklinePlatform
 
 @testable import Store
 

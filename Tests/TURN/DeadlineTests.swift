@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import TURN
+@testable import TrunklineTURN
 
 /// `TURNRig` holds after every timeout that the next deadline is later; this takes a client through its states in any order.
 @Suite struct DeadlineTests {

@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import TURN
+@testable import TrunklineTURN
 
 /// What a server, or a sender that claims to be one, may send: nothing of it traps, and nothing that is forged has an effect.
 @Suite struct TURNBadInputTests {

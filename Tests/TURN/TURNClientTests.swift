@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import TURN
+@testable import TrunklineTURN
 
 /// The rows of the client's table.
 @Suite struct TURNClientTests {

@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import TURN
+@testable import TrunklineTURN
 
 /// A stream of TCP or TLS, cut anywhere.
 @Suite struct TURNFramingTests {

@@ -1,8 +1,8 @@
-import Bytes
-import STUN
 import Testing
+import TrunklineBytes
+import TrunklineSTUN
 
-@testable import TURN
+@testable import TrunklineTURN
 
 /// A client, the time, and a server that the test plays.
 final class TURNRig {

@@ -1,7 +1,7 @@
-import Bytes
 import Testing
+import TrunklineBytes
 
-@testable import TURN
+@testable import TrunklineTURN
 
 /// URIs of RFC 7065.
 @Suite struct TURNServerTests {

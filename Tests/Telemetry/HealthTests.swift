@@ -1,7 +1,7 @@
 import Foundation
-import Platform
 import Telemetry
 import Testing
+import TrunklinePlatform
 
 @Suite struct HealthTests {
   private let readiness = Readiness()

@@ -1,6 +1,6 @@
-import Bytes
 import Logging
 import Testing
+import TrunklineBytes
 
 @testable import Telemetry
 

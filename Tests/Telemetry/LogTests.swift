@@ -1,10 +1,10 @@
-import Bytes
 import Foundation
 import Logging
-import Platform
 import Synchronization
 import Telemetry
 import Testing
+import TrunklineBytes
+import TrunklinePlatform
 
 @Suite struct LogTests {
   /// What a logger writes through a sink into a pipe.

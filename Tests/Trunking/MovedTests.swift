@@ -1,7 +1,7 @@
-import Bytes
-import SIPDialogs
 import Synchronization
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import Trunking
 

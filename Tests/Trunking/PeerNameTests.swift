@@ -1,6 +1,6 @@
-import Bytes
-import SIPDialogs
 import Testing
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 @testable import Trunking
 

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Foundation
 import Synchronization
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 @testable import TrunklineCallKit
 

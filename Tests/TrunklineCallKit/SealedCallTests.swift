@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import Foundation
-import HPKE
 import Synchronization
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineHPKE
 
 @testable import TrunklineCallKit
 @testable @_spi(Fuzzing) import TrunklineClient

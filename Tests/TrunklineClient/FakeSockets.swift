@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
 import Foundation
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
 import TrunklineClient
 
 /// A gateway by hand: what the phone sends is kept, what it hears is what the test says.

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import Foundation
-import HPKE
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineHPKE
 
 @testable @_spi(Fuzzing) import TrunklineClient
 

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import STUN
-import TURN
 import Testing
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineSTUN
+import TrunklineTURN
 
 @testable import TrunklineClient
 

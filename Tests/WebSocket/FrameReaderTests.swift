@@ -1,5 +1,5 @@
-import Bytes
 import Testing
+import TrunklineBytes
 import WebSocket
 
 private func frame(_ first: UInt8, _ payload: [UInt8], mask: [UInt8]? = [1, 2, 3, 4], length: [UInt8]? = nil) -> [UInt8] {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A mean with its 95 % interval, by a bootstrap over the groups of the values: voices, or calls. Values of one group are alike,
 /// so groups are drawn, not values.

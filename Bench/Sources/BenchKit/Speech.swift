@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
 import DemoSpeech
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 /// The demo call's speech as 8 kHz samples, in ticks of 160, or of 320 at 16 kHz.
 public enum Speech {

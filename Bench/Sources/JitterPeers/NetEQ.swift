@@ -1,5 +1,5 @@
-import Bytes
 import CNetEQ
+import TrunklineBytes
 
 /// WebRTC's NetEQ, as Debian's libtgowt-dev carries it, with its own decoders.
 public struct NetEQ: ~Copyable {

@@ -1,11 +1,11 @@
 import AppleStandIn
 import BenchKit
-import ClientSockets
 import Foundation
 import Glibc
 import Observation
 import Synchronization
 import TrunklineCallKit
+import TrunklineClient
 
 /// The app: this program again, as a separate process. It follows a plan and ends with one line of JSON.
 @MainActor final class AppProcess {

@@ -1,7 +1,7 @@
-import ClientSockets
 import Foundation
 import Synchronization
 import TrunklineCallKit
+import TrunklineClient
 
 /// A gateway that is a round trip away: frames take half a round trip each way, a connection takes three whole ones (TCP, TLS
 /// 1.3, the upgrade). The gateway's candidates become those of a relay with the same delay.

@@ -7,11 +7,11 @@ struct SizeRows {
   private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
     .standardizedFileURL
   /// The closure of TrunklineClient, and the app.
-  private static let modules = [
-    "Bytes", "RTP", "STUN", "SDP", "AppProtocol", "HPKE", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs",
-    "MediaSession",
-    "ClientMachines", "TrunklineClient", "client_size",
-  ]
+  private static let modules =
+    [
+      "Bytes", "RTP", "STUN", "SDP", "AppProtocol", "HPKE", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs",
+      "MediaSession", "ClientMachines", "PhoneLog", "Client",
+    ].map { "Trunkline" + $0 } + ["client_size"]
 
   func add() throws {
     try lines()
@@ -78,7 +78,7 @@ struct SizeRows {
     let output = folder.appendingPathComponent("client").path
     try run(
       "swiftc",
-      ["-o", output, "-L", libraries.path] + objects + ["-lssl", "-lcrypto", "-lopus"]
+      ["-o", output, "-L", libraries.path] + objects + ["-lssl", "-lcrypto", "-lopus", "-lwebsockets", "-lcurl"]
         + ["--defsym=main=client_size_main", "--gc-sections", "--as-needed", "-s"].flatMap { ["-Xlinker", $0] })
     let size = try files.attributesOfItem(atPath: output)[.size] as? Int ?? 0
     return Double(size) / 1e6

@@ -1,7 +1,7 @@
-import ClientMachines
 import Dispatch
 import Synchronization
 import TrunklineCallKit
+import TrunklineClientMachines
 
 /// A call system that notes when its events reach the phone and when the phone's requests arrive.
 final class TimedSystem: CallSystem {

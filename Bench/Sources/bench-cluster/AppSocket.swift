@@ -1,6 +1,6 @@
 import BenchKit
 import Glibc
-import Platform
+import TrunklinePlatform
 
 /// An app on a WebSocket: sends `hello`, acknowledges numbered messages, answers pings, and reports each message with its time.
 final class AppSocket {

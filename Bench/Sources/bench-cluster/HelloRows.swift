@@ -1,7 +1,7 @@
 import BenchKit
 import Foundation
 import Glibc
-import Platform
+import TrunklinePlatform
 
 /// The number of apps a second that a node of a cluster welcomes, and what they cost the shared store in commands and memory.
 final class HelloRows {

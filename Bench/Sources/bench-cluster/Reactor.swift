@@ -1,5 +1,5 @@
 import BenchKit
-import CLinux
+import CTrunklineLinux
 import Glibc
 
 /// CLOCK_MONOTONIC in nanoseconds.

@@ -1,5 +1,5 @@
 import BenchKit
-import COpus
+import CTrunklineOpus
 
 /// libopus with the settings of `OpusEncoder`, called directly.
 final class BareEncoder {

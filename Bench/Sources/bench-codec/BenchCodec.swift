@@ -1,9 +1,9 @@
-import AudioCodecs
 import BenchKit
-import COpus
+import CTrunklineOpus
 import DemoSpeech
 import Glibc
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// `bench-codec`: encodes, decodes and conceals 20 ms of speech. Opus through our types is compared with the same calls of
 /// libopus, which must give the same octets and samples; G.711 and its concealment run alone.

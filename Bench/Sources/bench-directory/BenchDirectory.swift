@@ -1,6 +1,6 @@
 import BenchKit
-import CallDirectory
 import Foundation
+import TrunklineCallDirectory
 
 /// `bench-directory`: what a Call Directory extension costs with a million entries. Each load is a process of its own, as on a telephone;
 /// memory is its peak (`VmHWM`) less that of the same program when it does nothing.

@@ -1,6 +1,6 @@
 import AppleStandIn
-import CallDirectory
 import Foundation
+import TrunklineCallDirectory
 
 /// One extension's process: this program again, with a context that counts and checks the order, and keeps nothing. iOS keeps the entries
 /// in a process of its own.

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// When in a period of 20 ms (or as long as a packet) packets arrive, so that the tick can come just after them instead of up to 20 ms later: what a thread
 /// around a peer that has no preference of its own would do.

@@ -1,8 +1,8 @@
-import AudioCodecs
 import BenchKit
 import Glibc
-import JitterBuffer
 import JitterPeers
+import TrunklineAudioCodecs
+import TrunklineJitterBuffer
 
 /// `bench-jitter`: see `JitterOptions.about`.
 @main struct BenchJitter {

@@ -1,10 +1,10 @@
-import AudioCodecs
 import BenchKit
-import Bytes
-import JitterBuffer
 import JitterPeers
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// What the buffer and the whole receive path cost, beside the peers on the same packets at the same instants.
 enum CostRows {

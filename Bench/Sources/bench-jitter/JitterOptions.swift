@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
-import JitterBuffer
-import RTP
+import TrunklineAudioCodecs
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 struct JitterOptions {
   var traces: [String] = []

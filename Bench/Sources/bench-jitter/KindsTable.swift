@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
 import Glibc
-import JitterBuffer
+import TrunklineAudioCodecs
+import TrunklineJitterBuffer
 
 /// `bench-jitter --kinds N [--write DIRECTORY]`: every kind of network with seeds 1…N, one row each and the means of each kind (of
 /// ratios the geometric mean), NetEQ below; what a change of policy is judged by. `--write` keeps the traces as files.

@@ -1,6 +1,6 @@
 import BenchKit
-import Bytes
 import Foundation
+import TrunklineBytes
 
 /// What a made network does to packets.
 struct Impairments {

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// What delay and missing audio cost a conversation together: the transmission rating R of ITU-T G.107 (E-model) for a path without echo.
 enum RFactor {

@@ -1,10 +1,10 @@
-import AudioCodecs
 import BenchKit
-import Bytes
-import JitterBuffer
 import JitterPeers
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// What a receiver reports of itself after a pull.
 struct ReceiverCounts {

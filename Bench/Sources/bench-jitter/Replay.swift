@@ -1,10 +1,10 @@
-import AudioCodecs
 import BenchKit
-import Bytes
-import JitterBuffer
 import JitterPeers
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// The result of one receiver on a trace. README.md defines every figure.
 struct ReplayResult {

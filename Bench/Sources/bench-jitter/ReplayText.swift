@@ -1,6 +1,6 @@
-import AudioCodecs
 import BenchKit
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// Results of a replay as one JSON object and as a table.
 enum ReplayText {

@@ -1,6 +1,6 @@
 import BenchKit
-import Bytes
 import Glibc
+import TrunklineBytes
 
 /// A recorded or made network: for each packet when it was sent and when it came, in milliseconds; nil when it was lost.
 struct Trace {

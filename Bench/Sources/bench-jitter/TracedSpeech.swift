@@ -1,6 +1,6 @@
-import AudioCodecs
 import BenchKit
-import Bytes
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 /// Speech in which every stretch of 3 ms occurs once, so that received audio can be found in the source: the demo sentences,
 /// repeated with a different, slowly wandering level each time, and faint noise in the pauses.

@@ -1,8 +1,8 @@
-import AudioCodecs
 import BenchKit
 import Glibc
-import JitterBuffer
 import JitterPeers
+import TrunklineAudioCodecs
+import TrunklineJitterBuffer
 
 /// Delay against missing audio: our receiver at several settings, the peers at theirs, and fixed buffers chosen with hindsight.
 struct TradeOff {

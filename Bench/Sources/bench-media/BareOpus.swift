@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
-import COpus
-import RTP
+import CTrunklineOpus
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// libopus alone: each 20 ms one frame is encoded and one packet decoded at the band's API rate, with the settings of our
 /// session.

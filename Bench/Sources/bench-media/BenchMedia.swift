@@ -1,9 +1,9 @@
-import AudioCodecs
 import BenchKit
-import Bytes
-import JitterBuffer
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// `bench-media`: CPU time, instructions and allocations per packet of the parts a media thread runs. Status 1 if one allocates.
 @main struct BenchMedia {

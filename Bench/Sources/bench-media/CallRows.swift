@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
-import MediaSession
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineMediaSession
+import TrunklineSRTP
 
 /// Bridged calls per core: a whole connected call on virtual time beside what libopus alone takes for the same frames. Sockets and
 /// threads are the benches relay's, bridge's and load's.

@@ -1,8 +1,8 @@
-import AudioCodecs
 import BenchKit
-import Bytes
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// What a group of calls costs beyond its codecs: one frame taken in and one sum given out, for each leg every 20 ms.
 enum GroupRows {

@@ -1,8 +1,8 @@
-import AudioCodecs
 import BenchKit
 import CMallocCount
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// Heap memory that a session holds after it has run for a second: the media of a call, without the memory of control, DTLS and
 /// the kernel.

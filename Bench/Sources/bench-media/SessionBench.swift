@@ -1,11 +1,11 @@
-import AudioCodecs
 import BenchKit
-import Bytes
-import ICE
-import MediaSession
-import RTP
-import SRTP
-import STUN
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineICE
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSRTP
+import TrunklineSTUN
 
 /// A whole connected call on virtual time, as a media thread runs it, without sockets: one packet from each side and one tick per
 /// operation.

@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
 import Glibc
 import JitterPeers
+import TrunklineAudioCodecs
 
 /// `bench-quality`: how speech sounds on a bad network. Packets of speech pass impaired networks and the real receivers, ours and
 /// NetEQ with the same packets, and PESQ scores the output. Voices: `Passages.all`. Options: `options`.

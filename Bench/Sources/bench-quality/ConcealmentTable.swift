@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import JitterPeers
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 /// `bench-quality --concealment`: PCMU from a trunk that loses packets, as an app hears it (Opus, no loss there), through our receiver,
 /// NetEQ and ITU-T G.711 Appendix I (libspandsp; a fixed delay): the same words, the same losses. Each passage is played twice and the

@@ -1,8 +1,8 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import JitterPeers
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 /// `bench-quality --encoder`: what bitrate and FEC of the Opus that we send are worth at each loss, by PESQ. libopus' encoder as a session
 /// has it, packets lost one by one, and the receiver an app has: NetEQ, or ours where it is not installed. `EncoderControl` is derived

@@ -1,5 +1,5 @@
-import Bytes
 import Glibc
+import TrunklineBytes
 
 /// The effect of a network on a stream of 20 ms packets: the delay of each in milliseconds, nil for a lost one.
 struct Impairment {

@@ -1,7 +1,7 @@
-import AudioCodecs
 import DemoSpeech
 import Glibc
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// A spoken passage, 8 to 10 s.
 struct Passage {

@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
 import JitterPeers
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// The direction and codecs of the speech, and the audio that is scored.
 enum Path: String, CaseIterable {

@@ -1,6 +1,6 @@
-import AudioCodecs
 import BenchKit
-import Bytes
+import TrunklineAudioCodecs
+import TrunklineBytes
 
 /// `bench-quality --pauses`: whether a talkspurt begins worse after packets of silence that were sent over and over (`CodedSilence`) than
 /// after silence that was encoded: PESQ of passages in which nothing differs but the first 100 ms of talkspurts, and the spectral distance

@@ -1,8 +1,8 @@
 import BenchKit
-import Bytes
 import Foundation
-import SIP
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// `bench-sip`: what a message and a call cost the control thread. Parsing allocates one array for the fields and holds the bytes.
 @main struct BenchSIP {

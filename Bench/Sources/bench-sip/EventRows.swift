@@ -1,7 +1,7 @@
 import BenchKit
-import Bytes
 import CallFlow
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// What an event takes of the control thread: the same calls with events on and off. Writing them down is the store's thread's.
 enum EventRows {

@@ -1,6 +1,6 @@
 import BenchKit
-import COpenSSL
-import SRTP
+import CTrunklineOpenSSL
+import TrunklineSRTP
 
 /// The OpenSSL calls that one packet cannot do without, and nothing else: a new IV, the cipher, the tag. One header length, one
 /// SSRC, no roll-over, no replay window, no bounds. Counter mode's HMAC goes by saved SHA-1 states, the quickest form there is:

@@ -1,7 +1,7 @@
 import BenchKit
-import Bytes
 import Glibc
-import SRTP
+import TrunklineBytes
+import TrunklineSRTP
 
 /// `bench-srtp`: one packet protected and unprotected again, per profile and payload size: ours, Debian's libsrtp2, and the bare
 /// OpenSSL calls without header parsing, index and replay window. All three must produce the same ciphertext and tag.

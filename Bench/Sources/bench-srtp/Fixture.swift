@@ -1,5 +1,5 @@
-import Bytes
-import SRTP
+import TrunklineBytes
+import TrunklineSRTP
 
 /// The input of every implementation: the same keys and the same packets.
 struct Fixture {

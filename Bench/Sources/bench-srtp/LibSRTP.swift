@@ -1,6 +1,6 @@
 import BenchKit
 import CLibSRTP
-import SRTP
+import TrunklineSRTP
 
 let libsrtpVersion: String = {
   _ = srtp_init()

@@ -1,10 +1,10 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import CBenchNet
 import Glibc
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
 /// `bench-threads [--only relay|bridge|steps|handshakes|strangers]`: calls per core of the real media thread, beside rtpengine
 /// where it is installed and bare libopus, and what handshakes do to running calls.

@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
 import CBenchNet
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// PCMU ↔ Opus + SRTP, and G.722 ↔ Opus at 16 kHz: calls per core beside bare libopus on the same frames and beside rtpengine, and how late
 /// packets leave.

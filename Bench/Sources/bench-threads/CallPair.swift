@@ -1,9 +1,9 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import CBenchNet
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
 /// Both far ends of one call: a carrier's RTP end and an app's SRTP end, on loopback. They protect and count; nothing is decoded.
 final class CallPair {

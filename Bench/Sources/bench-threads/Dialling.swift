@@ -1,14 +1,14 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import CBenchNet
-import DTLS
-import MediaSession
 import MediaThreads
-import Platform
-import RTP
-import SRTP
-import STUN
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSRTP
+import TrunklineSTUN
 
 /// One call on its way to being connected, from the app's side: a check that nominates, then a handshake as client.
 final class Dialling {

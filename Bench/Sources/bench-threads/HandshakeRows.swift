@@ -1,9 +1,9 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import CBenchNet
-import Platform
 import Synchronization
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklinePlatform
 
 /// 400 handshakes a second beside running calls, media thread and DTLS thread on one core: how late are the calls' ticks, and are
 /// the handshakes done?

@@ -1,14 +1,14 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import CBenchNet
-import DTLS
-import MediaSession
 import MediaThreads
-import Platform
-import RTP
-import SRTP
-import STUN
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSRTP
+import TrunklineSTUN
 
 /// Our media threads in this process: one media thread and the DTLS thread, on a separate core if there are two.
 ///

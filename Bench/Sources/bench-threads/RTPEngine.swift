@@ -1,9 +1,9 @@
-import AudioCodecs
 import BenchKit
-import Bytes
 import CBenchNet
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
 /// rtpengine from Debian as a process of ours: in user space, on loopback ports, bound to one core, ended by its pid.
 final class RTPEngine {

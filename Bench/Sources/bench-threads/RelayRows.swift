@@ -1,7 +1,7 @@
-import AudioCodecs
 import BenchKit
 import CBenchNet
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// RTP ↔ SRTP without transcoding: calls per core, packets per core, and the delay a packet gets.
 struct RelayRows {

@@ -1,5 +1,5 @@
 import BenchKit
-import RTP
+import TrunklineRTP
 
 /// More and more transcoded calls, until one loses more than 0.1 % of its packets or 1 % of all packets are late: the number that
 /// a core carries, by the same rule for ours and rtpengine. `bench-load` does this to the whole gateway; rtpengine has no call

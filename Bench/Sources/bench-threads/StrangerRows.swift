@@ -1,11 +1,11 @@
 import BenchKit
-import Bytes
 import CBenchNet
-import DTLS
-import MediaSession
-import Platform
-import SRTP
-import STUN
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineSRTP
+import TrunklineSTUN
 
 /// The cost of a datagram without a session for the media thread, system calls included: at the app's port and at a trunk leg's,
 /// in bursts of 64 as at the limit, beside two silent calls. A datagram that wakes a sleeping thread costs a wake-up in addition.

@@ -1,6 +1,6 @@
-import CallDirectory
 import Foundation
 import Observation
+import TrunklineCallDirectory
 
 /// The app's half of caller ID and blocking: what the extension loads, and whether the user has switched it on.
 @MainActor @Observable final class CallerID {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The answers to one device's requests, so that a repeat has no second effect. Outlives the device's sessions.
 struct AnswerStore {

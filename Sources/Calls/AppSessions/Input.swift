@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// One socket, numbered by the transport and never reused.
 public struct ConnectionID: Hashable, Sendable {

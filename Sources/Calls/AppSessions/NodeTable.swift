@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The other nodes of the cluster, as control last reported them.
 struct NodeTable {

@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// The numbered messages that the peer has not acked, oldest first.
 struct Outbox {

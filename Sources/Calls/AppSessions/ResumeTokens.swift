@@ -1,5 +1,5 @@
-import Bytes
 import JSONWebToken
+import TrunklineBytes
 
 /// The content of a cluster's resume token: enough for a node that does not know the session to begin it again.
 struct ResumeClaim: Hashable {

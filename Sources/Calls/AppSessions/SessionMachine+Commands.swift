@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 extension SessionMachine {
   mutating func perform(_ command: SessionCommand, _ now: Instant, _ output: inout Output) {

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import JSONWebToken
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// The key of a directory: a user's own, or the one that all users of an account share. A device has its user's directory and
 /// those of its accounts.

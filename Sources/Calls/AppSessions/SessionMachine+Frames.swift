@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 extension SessionMachine {
   mutating func received(_ id: ConnectionID, _ now: Instant) {

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import JSONWebToken
+import TrunklineAppProtocol
+import TrunklineBytes
 
 extension SessionMachine {
   /// - Parameter device: the device that the token must name; nil: any device.

@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Where sessions go that must leave this node: docs/reference/protocol.md, Many nodes.
 extension SessionMachine {

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import JSONWebToken
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A session continues on a new socket, or at a node that does not know it.
 extension SessionMachine {

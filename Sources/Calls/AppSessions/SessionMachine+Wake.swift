@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import JSONWebToken
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Sessions that a push's wake token began, and the other uses of such a token.
 extension SessionMachine {

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import JSONWebToken
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// All WebSocket sessions of one app thread: hello, welcome, numbering, replay, answers, heartbeat and expiry
 /// (docs/reference/protocol.md). The machine has no sockets and no calls: it receives frames as bytes and knows calls by id only.

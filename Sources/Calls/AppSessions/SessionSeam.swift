@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import JSONWebToken
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A device of a user: the `sub` and `dev` of its token. Calls are offered to devices; a device has at most one session.
 public struct DeviceKey: Hashable, Sendable {

@@ -1,6 +1,6 @@
-import AppProtocol
-public import Bytes
 import JSONWebToken
+import TrunklineAppProtocol
+public import TrunklineBytes
 
 /// The configuration of sessions. Replaced as a whole by `SessionMachine.reconfigure`.
 public struct SessionSettings: Sendable {

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// TURN servers (RFC 8656) for clients whose UDP does not reach the gateway, with temporary credentials: `username` is
 /// `<expiry in seconds since 1970>:<user>`, `credential` the Base64 of its HMAC-SHA1 with a secret that the server shares. It is

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Values of `kid` that tokens have named and no fetched key has.
 ///

@@ -1,5 +1,5 @@
-public import Bytes
 import JSONWebToken
+public import TrunklineBytes
 
 /// The right that a push gives a woken app: take part in one call, on one device (docs/reference/protocol.md, Session).
 public struct Wake: Hashable, Sendable {

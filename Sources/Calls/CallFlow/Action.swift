@@ -1,10 +1,10 @@
 public import AppSessions
-public import Bytes
 public import Devices
-public import MediaSession
 public import PushPolicy
-public import SIPDialogs
 public import Trunking
+public import TrunklineBytes
+public import TrunklineMediaSession
+public import TrunklineSIPDialogs
 
 extension CallMachine {
   /// The actions that a `handle` call caused, in order. The caller owns and reuses it: read the actions, then call `removeAll()`.

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
 import PhoneNumbers
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A number that a user may call, in the spelling that was checked. Only `CallMachine.outboundRule` makes one, and INVITE,
 /// diversion, transfer and REFER accept nothing else. So no second reading of the dialled text reaches a trunk: the number is a

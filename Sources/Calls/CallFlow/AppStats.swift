@@ -1,4 +1,4 @@
-public import AppProtocol
+public import TrunklineAppProtocol
 
 /// The statistics that the device of a call reports in its `stats` messages. They are the device's own statement: people may read
 /// them, and nothing else depends on them.

@@ -1,6 +1,6 @@
-import AppProtocol
 import AppSessions
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Devices that connect, disconnect and resume during a call.
 extension Call {

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// Diversion of a call that no device answered: the lock, the second leg, the recording.
 extension Call {

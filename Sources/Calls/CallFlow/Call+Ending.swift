@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SIP
-import SIPDialogs
-import SRTP
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIP
+import TrunklineSIPDialogs
+import TrunklineSRTP
 
 /// How a call ends: once, with one final response, one terminal message per device, and one record.
 extension Call {

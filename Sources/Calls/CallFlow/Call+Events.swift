@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
-import MediaSession
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// Events of calls, devices and trunks for programs outside the gateway, if `Configuration.events` is on.
 extension Call {

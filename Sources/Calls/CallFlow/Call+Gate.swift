@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// The media gate (docs/reference/protocol.md): a call is connected, and charged, only once both sides have media.
 extension Call {

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
-import MediaSession
-import RTP
-import SDP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// An incoming call until it is answered: ringing, preparing, answering, refusing.
 extension Call {

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// The trunk legs of a call, and what each of their events means for it. The first leads to the caller, or to the callee of an
 /// app's call. A second exists during a transfer, or leads to the number that the call is diverted to.

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SDP
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
 
 /// Requests of an app in a call that it has, and messages to it.
 extension Call {

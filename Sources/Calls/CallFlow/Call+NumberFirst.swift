@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// A program's call that reaches the number before the user (`OriginateRequest.First.number`): the trunk is dialled at once, and
 /// the devices ring when it has answered. The callee hears our ringback until a device has the call and media.

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// A call from an app to a trunk: the gate first, then the INVITE.
 extension Call {

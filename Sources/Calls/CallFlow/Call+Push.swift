@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
 import PushPolicy
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Parking (docs/reference/protocol.md): devices that are not connected or do not respond are woken, with at most one accepted
 /// push each.

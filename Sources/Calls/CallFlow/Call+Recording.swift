@@ -1,5 +1,5 @@
-import AppProtocol
-import MediaSession
+import TrunklineAppProtocol
+import TrunklineMediaSession
 
 /// Recording of a call. The call continues even if the recording fails.
 extension Call {

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// A call that a program handles in place of an app: the trunk is answered once the WebSocket is open, as with an app's media.
 extension Call {

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// Transfers of a connected call: requested by the trunk (REFER, Replaces) or by the app (`call.transfer`).
 ///

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// Requests of the caller's trunk: CANCEL, ACK and PRACK; and hold, in calls of both directions.
 extension Call {

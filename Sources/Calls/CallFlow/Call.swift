@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// One call: its trunk legs, the app legs of its devices, and their connection. The rules are in the extensions, one file per
 /// subject.

@@ -1,5 +1,5 @@
-public import AppProtocol
-public import MediaSession
+public import TrunklineAppProtocol
+public import TrunklineMediaSession
 
 /// Commands of an operator's program for a live call: what the device that has the call could do by the app protocol, and the
 /// end.

@@ -1,12 +1,12 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
 import PhoneNumbers
-import SDP
-import SIP
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// Events of the app side: devices that connect and disconnect, their requests and notifications.
 extension CallMachine {
@@ -306,8 +306,8 @@ extension CallMachine {
   }
 
   private static func areIdentities(_ texts: [String]) -> Bool {
-    texts.count <= SIP.Limits.identities
-      && texts.allSatisfy { $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed }
+    texts.count <= TrunklineSIP.Limits.identities
+      && texts.allSatisfy { $0.utf8.count <= TrunklineSIP.Limits.identityBytes && SignedIdentity($0).isWellFormed }
   }
 
   /// Whether it is XML by its first character, without control characters that text cannot contain. The callee interprets the

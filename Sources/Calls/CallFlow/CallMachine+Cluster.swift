@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// Calls in a cluster: before a call rings, the cluster is queried for the locations of its users' devices and for room under the
 /// limits. Without `Configuration.isClustered` there is no query.

@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import MediaSession
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// Commands of operators' programs for live calls. Each acts like the request of the device that has the call, and is refused for
 /// the same reasons.

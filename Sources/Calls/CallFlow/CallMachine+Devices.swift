@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
 import PushPolicy
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// The device registry: what apps, operators and push services report of devices, kept in `devices` and sent to the store.
 extension CallMachine {

@@ -1,4 +1,4 @@
-import SIPDialogs
+import TrunklineSIPDialogs
 
 /// Connects the two calls of a call between users.
 extension CallMachine {

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
-import MediaSession
 import PhoneNumbers
-import SDP
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// A leg to a number, as far as it is known before its media is reserved.
 struct DiversionPlan {

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Numbers and limits in login tokens: kept in the directory, and passed to the store.
 extension CallMachine {

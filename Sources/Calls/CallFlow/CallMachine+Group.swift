@@ -1,6 +1,6 @@
-import AppProtocol
 import AppSessions
-import MediaSession
+import TrunklineAppProtocol
+import TrunklineMediaSession
 
 /// Groups of one device's calls, whose trunks hear each other. A group consists of the calls that name it, so it ends with them.
 ///

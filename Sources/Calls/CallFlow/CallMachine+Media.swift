@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
-import MediaSession
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// Events of the media threads.
 extension CallMachine {

@@ -1,7 +1,7 @@
-import AppProtocol
-public import Bytes
-import MediaSession
-public import SIPDialogs
+import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklineMediaSession
+public import TrunklineSIPDialogs
 
 /// The effects of a new address of this machine on live calls.
 extension CallMachine {

@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
-import MediaSession
 import PhoneNumbers
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// Calls that a program makes for a user (`Input.originate`): the user's devices ring first, as for a call from the number,
 /// and the INVITE follows when one of them has answered and has media; or the INVITE is sent first

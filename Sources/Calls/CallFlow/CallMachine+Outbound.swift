@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Which trunks an outgoing call may use, and when a trunk's failure leads to the next one.
 extension CallMachine {

@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Devices
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Devices that connect, disconnect, reconnect and are woken: the snapshot, what they may still show, and rejects without a
 /// socket.

@@ -1,6 +1,6 @@
-import AppProtocol
 import AppSessions
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Calls that this node does not know, because they were another's: the cluster may know how they ended. So a device that a push
 /// led here after its call's end gets the true reason.

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
 public import PushPolicy
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// A pending query of a webhook for a call's users.
 struct RouteQuery {

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Slots of a trunk's `max_calls` in a cluster: the first trunk of a call is counted with its `locate` or `claim`. A slot of a
 /// further one (the next of a route, a diversion, a transfer) is requested by `Action.admit` before the leg is made. If the

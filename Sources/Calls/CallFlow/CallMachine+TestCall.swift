@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SDP
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// Calls of apps to the gateway itself (docs/reference/protocol.md, Test calls): outgoing calls with all rules of the gate, whose
 /// far side is `DirectDialogs`. No setting leads to a test call, and it reaches no trunk or user. It does not count in a user's

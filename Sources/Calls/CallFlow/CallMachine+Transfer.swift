@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
 import PhoneNumbers
-import SDP
-import SIP
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// Second legs, made only on behalf of a user and under that user's outbound rules.
 extension CallMachine {

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
 import Devices
-import MediaSession
-import SDP
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {

@@ -1,5 +1,5 @@
-public import Bytes
 public import Trunking
+public import TrunklineBytes
 
 /// The trunks as operators see them.
 extension CallMachine {

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import JSONWebToken
 import PhoneNumbers
 import PushPolicy
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// Users and numbers that the operator's server knows (`users: [ { id: any, webhook: … } ]`): an INVITE, a `call.start` or a
 /// program's call waits until the numbers and users that it names are known, and is then handled as if it had just come.

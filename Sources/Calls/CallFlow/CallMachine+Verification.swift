@@ -1,7 +1,7 @@
 import AppSessions
-import Bytes
-import SIP
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// STIR/SHAKEN: an external verifier attests the caller's identity (RFC 8224, RFC 8588). A call never fails because of it.
 extension CallMachine {

@@ -1,11 +1,11 @@
-public import AppProtocol
 public import AppSessions
-public import Bytes
 public import Devices
-import MediaSession
-import SDP
-public import SIPDialogs
 public import Trunking
+public import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+public import TrunklineSIPDialogs
 
 /// The call machine: trunk legs, app legs, media gate, routing, reasons and records, without clock, socket, thread or
 /// randomness of its own.

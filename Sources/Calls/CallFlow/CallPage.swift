@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-public import Bytes
 import Devices
-import MediaSession
+import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklineMediaSession
 
 /// The position of a live call among the others, in the order of their start.
 public struct CallNumber: Hashable, Comparable, Sendable {

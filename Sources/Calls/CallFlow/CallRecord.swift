@@ -1,6 +1,6 @@
-public import AppProtocol
-public import Bytes
-public import SIPDialogs
+public import TrunklineAppProtocol
+public import TrunklineBytes
+public import TrunklineSIPDialogs
 
 public enum CallDirection: String, Sendable, Codable, CaseIterable {
   case incoming = "in"

@@ -1,4 +1,4 @@
-public import MediaSession
+public import TrunklineMediaSession
 
 /// A file that the audio of a call is to be written to.
 public struct CallRecording: Sendable {

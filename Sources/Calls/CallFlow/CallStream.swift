@@ -1,6 +1,6 @@
-public import Bytes
-public import MediaSession
-public import RTP
+public import TrunklineBytes
+public import TrunklineMediaSession
+public import TrunklineRTP
 
 /// A program that talks with a caller in place of an app, over a WebSocket that we open.
 public struct StreamTarget: Sendable, Equatable {

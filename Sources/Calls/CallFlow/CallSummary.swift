@@ -1,4 +1,4 @@
-public import AppProtocol
+public import TrunklineAppProtocol
 
 /// One live call for the admin endpoint.
 public struct CallSummary: Sendable, Codable, Equatable {

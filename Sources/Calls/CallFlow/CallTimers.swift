@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The deadlines of a call. Each exists once; setting it again moves it.
 enum CallTimer: Int, CaseIterable {

@@ -1,7 +1,7 @@
-public import AppProtocol
 public import AppSessions
-public import Bytes
 public import Devices
+public import TrunklineAppProtocol
+public import TrunklineBytes
 
 /// The query of a call to the cluster before it rings: the locations of its users' devices, and room under the limits.
 public struct LocateQuestion: Hashable, Sendable {

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SDP
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
 
 /// One device's part in a call: what it was offered, what it prepared, and how far its media is.
 ///

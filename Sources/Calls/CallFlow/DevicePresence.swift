@@ -1,5 +1,5 @@
 import AppSessions
-import Bytes
+import TrunklineBytes
 
 /// A device as its session reports it.
 struct DevicePresence {

@@ -1,6 +1,6 @@
 import AppSessions
-import Bytes
 import PushPolicy
+import TrunklineBytes
 
 /// One device's push in a call (docs/reference/protocol.md, Parking and push). At most one is accepted: nothing leads from `underWay` or
 /// `accepted` back to a push.

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 public import Devices
 public import PushPolicy
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// One device for the admin endpoint: registered, connected, or both. Times are milliseconds since 1970. Contains only the end of
 /// each token.

@@ -1,4 +1,4 @@
-import SIPDialogs
+import TrunklineSIPDialogs
 
 /// Connects the two legs of each call between users: a command of one becomes an event of the other, as if a user agent were
 /// between them, but within the same input and without a SIP message. Descriptions are negotiated as with a trunk, and media goes

@@ -1,7 +1,7 @@
-import AppProtocol
-public import MediaSession
-import SDP
-import SIPDialogs
+import TrunklineAppProtocol
+public import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// Why no device answered an incoming call (docs/reference/protocol.md, Call states): the triggers of a diversion.
 public enum DiversionTrigger: String, Sendable, CaseIterable, Codable {

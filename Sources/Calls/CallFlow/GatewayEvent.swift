@@ -1,4 +1,4 @@
-public import AppProtocol
+public import TrunklineAppProtocol
 
 /// An event of a call, a device or a trunk, for the operator's systems. The store makes a CloudEvent of it
 /// (docs/integrate/events.md).

@@ -1,11 +1,11 @@
-public import AppProtocol
 public import AppSessions
-public import Bytes
 public import Devices
-public import MediaSession
 public import PushPolicy
-public import SIPDialogs
 public import Trunking
+public import TrunklineAppProtocol
+public import TrunklineBytes
+public import TrunklineMediaSession
+public import TrunklineSIPDialogs
 
 /// A call's UUID: the same value in `call.offer`, CallKit, journal and record.
 public typealias CallID = Identifier

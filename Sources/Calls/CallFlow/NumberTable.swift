@@ -1,5 +1,5 @@
-import Bytes
 import PhoneNumbers
+import TrunklineBytes
 
 /// Numbers of users in packed arrays, for more than a configuration file can list: a hash of the digits leads to the number, the
 /// number to its user. About 40 bytes a number beside the users' ids. A look-up in either direction costs one probe or a few, and

@@ -1,6 +1,6 @@
-public import AppProtocol
-public import Bytes
 public import Devices
+public import TrunklineAppProtocol
+public import TrunklineBytes
 
 /// The number of a query or an operation, which its answer carries. The caller chooses it and uses each number once.
 public struct QuestionID: Hashable, Sendable {

@@ -1,5 +1,5 @@
-public import AppProtocol
 public import AppSessions
+public import TrunklineAppProtocol
 
 /// A device whose socket is at another node, as far as this node knows.
 public struct RemoteDevice: Hashable, Sendable {

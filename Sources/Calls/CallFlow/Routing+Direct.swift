@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
 import PhoneNumbers
-import RTP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSIPDialogs
 
 /// Calls between users (`routes.users: direct`). Each is two calls, one of the caller and one of the called user, with the rules
 /// of an outgoing and of an incoming call. A trunk that is in no configuration, `direct`, replaces a carrier.

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-public import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+public import TrunklineSIPDialogs
 
 extension Routing {
   /// The target of an incoming call.

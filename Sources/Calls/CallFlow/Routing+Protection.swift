@@ -1,9 +1,9 @@
-import Bytes
-import MediaSession
-import SDP
-import SIPDialogs
-import SRTP
 import Trunking
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIPDialogs
+import TrunklineSRTP
 
 /// SRTP with keys in the description (RFC 4568): every reader of the signalling has the keys, so it needs TLS unless
 /// `sendsKeysInClear` is set.

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import RTP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSIPDialogs
 
 /// A test call has a trunk that is in no configuration in place of a carrier.
 extension Routing {

@@ -1,9 +1,9 @@
-public import Bytes
-public import MediaSession
 public import PhoneNumbers
-public import RTP
-public import SIPDialogs
 public import Trunking
+public import TrunklineBytes
+public import TrunklineMediaSession
+public import TrunklineRTP
+public import TrunklineSIPDialogs
 
 /// Trunks, users and the routes between them. A value: SIGHUP replaces it whole, and running calls keep what they began with.
 public struct Routing: Sendable {

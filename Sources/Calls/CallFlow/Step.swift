@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
-import MediaSession
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// One call of `CallMachine.handle`: the time, the settings and the output for actions.
 struct Step {

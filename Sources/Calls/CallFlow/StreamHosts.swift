@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// The hosts to which a program may send a call's audio (`POST /v1/calls/ID/stream`). The URL comes from a program and must not
 /// make the gateway connect to its own network: the configuration names the hosts, and their names must resolve to public

@@ -1,6 +1,6 @@
-import AppProtocol
 import AppSessions
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// What is left of an ended call for two minutes: why it ended, for each device.
 struct Tombstone {

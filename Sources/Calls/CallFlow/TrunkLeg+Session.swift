@@ -1,7 +1,7 @@
-import Bytes
-import MediaSession
-import SDP
-import SIPDialogs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// Requests inside a leg's dialog, in both directions: offers (hold, move, refresh), digits by INFO, and liveness checks.
 extension TrunkLeg {

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import MediaSession
-import SDP
-import SIP
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSDP
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// One SIP leg between the gateway and a trunk: the caller's, one that an app dials, one to the number that a call is diverted
 /// to, or one that a transfer makes. All legs have the same abilities; the call decides what their events mean

@@ -1,6 +1,6 @@
-import Bytes
 public import PushPolicy
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// The server that knows users which no file lists: queried by number and by user; answers are cached.
 public struct UserSource: Sendable, Equatable {

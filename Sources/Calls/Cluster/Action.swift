@@ -1,8 +1,8 @@
 public import AppSessions
-public import Bytes
 public import CallFlow
 public import Devices
-public import SIPDialogs
+public import TrunklineBytes
+public import TrunklineSIPDialogs
 
 /// The connection of this node to the shared store.
 public enum SharedStoreState: String, Hashable, Sendable, CaseIterable {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A bounded table of values with expiry times. When it is full, the value that expires first is evicted.
 struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {

@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
+import TrunklineAppProtocol
+import TrunklineBytes
 
 // The calls of this node, as they are in the shared store.
 

@@ -1,5 +1,5 @@
-import Bytes
 import CallFlow
+import TrunklineBytes
 
 // `call.start`: which node owns the call, and whether the limits admit it.
 

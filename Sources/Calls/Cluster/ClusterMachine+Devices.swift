@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Devices
+import TrunklineAppProtocol
+import TrunklineBytes
 
 // Devices with a socket here, the registry's changes, and the memory of users.
 

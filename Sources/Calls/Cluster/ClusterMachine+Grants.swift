@@ -1,5 +1,5 @@
-import Bytes
 import CallFlow
+import TrunklineBytes
 
 /// Grants of login tokens. The shared store owns them: a node verifies a token and writes its grant, the shared store decides
 /// which numbers the user gets (`SharedStoreRequest.putGrants`), and every node reads the changed rows by their sequence numbers

@@ -1,5 +1,5 @@
-import Bytes
 import CallFlow
+import TrunklineBytes
 
 // Our lease, and the leases of the other nodes.
 

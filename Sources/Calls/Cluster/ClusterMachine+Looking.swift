@@ -1,6 +1,6 @@
 import AppSessions
-public import Bytes
 public import CallFlow
+public import TrunklineBytes
 
 // What operators can query of this node without a request to the shared store.
 

@@ -1,7 +1,7 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Devices
+import TrunklineBytes
 
 // Questions of a call or a hello to the shared store: several requests at once, one answer, a time limit.
 

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
 import CallFlow
+import TrunklineAppProtocol
+import TrunklineBytes
 
 // The calls of dead nodes are closed in steps, each after a claim: a reaper may die too.
 

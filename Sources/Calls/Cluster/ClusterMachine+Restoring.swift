@@ -1,7 +1,7 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Devices
+import TrunklineBytes
 
 // Writes that are made at once, and writes that are deferred because the shared store was away, refused them or has lost them. A
 // write always sends the state at the time of sending, so a repeated write does no harm.

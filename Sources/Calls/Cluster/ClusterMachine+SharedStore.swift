@@ -1,7 +1,7 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Devices
+import TrunklineBytes
 
 // Events of the shared store: connections, replies, messages.
 

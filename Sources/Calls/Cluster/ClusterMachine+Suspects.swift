@@ -1,5 +1,5 @@
-import Bytes
 import CallFlow
+import TrunklineBytes
 
 // Nodes without a lease: what is known of them, and when their calls are closed, which needs evidence.
 

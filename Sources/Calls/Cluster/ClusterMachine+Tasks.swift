@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 // Tasks that one node at a time does for all. A leader counts its time from the sending of its request, so its time ends before
 // the shared store's does. A reaper needs a lease besides. A trunk's leader continues on purpose while the shared store is away:

@@ -1,5 +1,5 @@
-import Bytes
 import CallFlow
+import TrunklineBytes
 
 // Calls that other nodes may have closed while this node had no lease and seemed dead. The closing node has written the record of
 // such a call, and this node must write none: its records wait until its own entries are read again.

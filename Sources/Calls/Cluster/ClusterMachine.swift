@@ -1,7 +1,7 @@
 import AppSessions
-public import Bytes
 import CallFlow
 import Devices
+public import TrunklineBytes
 
 /// This node's part in the cluster: its lease, and its view of the other nodes: leases, incarnations, whereabouts, wakes, limits,
 /// single tasks, and the calls of nodes that died. Sans I/O; on the control thread beside `CallMachine`, which it never accesses.

@@ -1,5 +1,5 @@
-public import Bytes
 public import CallFlow
+public import TrunklineBytes
 
 /// The part of the cluster that a query requests besides the nodes.
 public enum ClusterPart: Hashable, Sendable {

@@ -1,8 +1,8 @@
-public import AppProtocol
 public import AppSessions
-public import Bytes
 public import CallFlow
 public import Devices
+public import TrunklineAppProtocol
+public import TrunklineBytes
 
 /// The result of a SIP OPTIONS to a silent node.
 public enum ProbeResult: Hashable, Sendable {

@@ -1,7 +1,7 @@
 public import AppSessions
-public import Bytes
 public import CallFlow
 public import Devices
+public import TrunklineBytes
 
 /// A request of the cluster to the shared store. A request is one command or one script on keys of one hash slot; none is a
 /// transaction over two users, calls or trunks. Docs: docs/design/cluster-shared-store.md.

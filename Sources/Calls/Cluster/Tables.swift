@@ -1,7 +1,7 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Devices
+import TrunklineBytes
 
 // The cluster machine's tables of calls, devices, nodes and questions.
 

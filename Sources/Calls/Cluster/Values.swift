@@ -1,7 +1,7 @@
-public import AppProtocol
 public import AppSessions
-public import Bytes
 public import CallFlow
+public import TrunklineAppProtocol
+public import TrunklineBytes
 
 /// One run of a node: its name, which stays, and the start time of its process. A node's statements in the shared store count
 /// while the lease of its incarnation is valid.

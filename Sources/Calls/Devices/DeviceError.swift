@@ -1,5 +1,5 @@
-public import AppProtocol
 public import PushPolicy
+public import TrunklineAppProtocol
 
 /// Why a registration was refused; nothing has changed then.
 public enum DeviceError: Error, Hashable, Sendable {

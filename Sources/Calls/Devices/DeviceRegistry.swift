@@ -1,6 +1,6 @@
-public import AppProtocol
 public import AppSessions
 public import PushPolicy
+public import TrunklineAppProtocol
 
 /// All devices, how to wake them, and which must not be woken. No clock, no disk: every change that a store must hold is returned
 /// as a `DeviceChange`. Owned by one thread; a look-up costs a dictionary access.

@@ -1,12 +1,12 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import PushPolicy
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// The cluster machine beside the two others: it is notified of what happens to devices and calls here, and its reports of other
 /// nodes return as inputs. The shell performs the rest: requests to the shared store, probes, and reports on this node's own

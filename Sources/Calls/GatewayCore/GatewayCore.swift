@@ -1,8 +1,8 @@
 import AppSessions
-public import Bytes
 public import CallFlow
 public import Cluster
-public import SIPDialogs
+public import TrunklineBytes
+public import TrunklineSIPDialogs
 
 /// The SIP user agent, the call machine and the pump between them: all of the gateway's signalling, without a clock, socket or
 /// thread.

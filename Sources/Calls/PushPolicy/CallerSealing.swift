@@ -1,5 +1,5 @@
-import HPKE
 import JSONWebToken
+import TrunklineHPKE
 
 /// Encrypts the caller so that only the app can read it, not the push service (E2E-2): HPKE, one message for each key. Stateless;
 /// about 0.1 ms.

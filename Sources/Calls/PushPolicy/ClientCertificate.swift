@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// The certificate that we present to a push service (`push.apns.certificate`), checked as far as its files allow.
 public struct ClientCertificate: Sendable, Equatable {

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// A receiver of events by HTTP: its address, the signing keys and the kinds of events.
 public struct EventWebhook: Sendable, Hashable {

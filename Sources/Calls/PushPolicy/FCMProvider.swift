@@ -1,6 +1,6 @@
-import Bytes
 public import HTTP
 public import JSONWebToken
+import TrunklineBytes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

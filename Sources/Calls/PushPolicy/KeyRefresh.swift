@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// When the keys that check tokens are fetched from their URL, and how long fetched keys are valid.
 ///

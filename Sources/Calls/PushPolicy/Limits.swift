@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The named limits of this module.
 public enum Limits {

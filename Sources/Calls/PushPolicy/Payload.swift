@@ -1,5 +1,5 @@
-public import Bytes
 import JSONWebToken
+public import TrunklineBytes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,5 @@
-import Bytes
 import HTTP
+import TrunklineBytes
 
 extension PushMachine {
   mutating func answered(_ id: AttemptID, _ answer: HTTPClientResponse, at now: Instant, _ output: inout [Action]) {

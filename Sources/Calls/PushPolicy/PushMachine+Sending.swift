@@ -1,5 +1,5 @@
-import Bytes
 import HTTP
+import TrunklineBytes
 
 extension PushMachine {
   /// Builds and sends one attempt, or ends the push.

@@ -1,5 +1,5 @@
-public import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
+public import TrunklineBytes
 
 /// Every open push: the requests to send, the meaning of an answer, the retries. No clock, no socket.
 ///

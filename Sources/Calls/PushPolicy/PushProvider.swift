@@ -1,6 +1,6 @@
-public import Bytes
 public import HTTP
 public import JSONWebToken
+public import TrunklineBytes
 
 /// One push service: its registrations, the request for a push, the meaning of an answer, and the advice. A value holds our keys
 /// and the tokens made with them; it is replaced whole when a key rotates.

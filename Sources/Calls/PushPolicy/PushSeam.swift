@@ -1,5 +1,5 @@
-public import Bytes
 public import HTTP
+public import TrunklineBytes
 
 /// One push of one call to one device: at most one attempt is ever accepted.
 public struct PushKey: Hashable, Sendable {

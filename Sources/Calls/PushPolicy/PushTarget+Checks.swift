@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Why a registration can never be pushed to, known without asking the service.
 public enum TargetProblem: Error, Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// Where a push goes: one registration of one app on one device. Not logged: `token` prints as a mask.
 public struct PushTarget: Hashable, Sendable {

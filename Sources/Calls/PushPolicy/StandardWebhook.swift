@@ -1,6 +1,6 @@
-public import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
 import Foundation
+public import TrunklineBytes
 
 /// Signatures by the Standard Webhooks specification: HMAC-SHA256 over `ID.TIMESTAMP.BODY`.
 public enum StandardWebhook {

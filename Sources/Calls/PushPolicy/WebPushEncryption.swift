@@ -1,5 +1,5 @@
-import COpenSSL
-import HPKE
+import CTrunklineOpenSSL
+import TrunklineHPKE
 
 /// RFC 8291: a message that only the browser can read. Stateless; about 0.15 ms (two multiplications on P-256).
 enum WebPushEncryption {

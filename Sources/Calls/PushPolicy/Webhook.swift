@@ -1,6 +1,6 @@
-public import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
 public import HTTP
+public import TrunklineBytes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// The addresses in Via and Contact where peers do not reach us at the address that we listen on: behind NAT, in a container.
 ///

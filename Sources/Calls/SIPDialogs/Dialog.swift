@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// The key by which a request inside a dialog finds its leg. Our tag is random and unique, so the peer's need not be part of the
 /// key; it is compared afterwards. A spiral, our own outbound call coming back, has the same Call-ID and another local tag.

@@ -1,6 +1,6 @@
-import Bytes
-import COpenSSL
-import SIP
+import CTrunklineOpenSSL
+import TrunklineBytes
+import TrunklineSIP
 
 /// The client side of digest access authentication (RFC 3261 §22.4, RFC 7616, RFC 8760): MD5 and SHA-256, qop `auth` or none.
 struct DigestClient {

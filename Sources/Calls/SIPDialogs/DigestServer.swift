@@ -1,6 +1,6 @@
-import Bytes
-import COpenSSL
-import SIP
+import CTrunklineOpenSSL
+import TrunklineBytes
+import TrunklineSIP
 
 /// The server side of digest access authentication (RFC 3261 §22, RFC 7616, RFC 8760), for peers that no list of addresses names.
 ///

@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// A digit in the body of an INFO: `application/dtmf-relay` (`Signal=5`, `Duration=160`) and `application/dtmf` (the digit alone).
 struct DigitBody: Equatable {

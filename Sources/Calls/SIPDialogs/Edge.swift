@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// A proxy of ours between the trunks and this gateway.
 public enum Edge {

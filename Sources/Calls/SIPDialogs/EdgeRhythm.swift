@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Detects requests of an edge that have waited: in the sockets of a process that was stopped, or on a connection that was cut.
 /// An edge queries every 2 s whether this node accepts calls, and forwards an INVITE elsewhere that has no 100 after 2 s; the

@@ -1,5 +1,5 @@
-public import Bytes
-public import SIP
+public import TrunklineBytes
+public import TrunklineSIP
 
 extension UserAgent {
   /// An event of the user agent for the call machine.

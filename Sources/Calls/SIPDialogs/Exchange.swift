@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// The content of a request inside a dialog besides the dialog's headers; kept with its transaction, so that it can be sent
 /// again with credentials.

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 public enum TransportProtocol: String, Hashable, Sendable, Codable, CaseIterable {
   case udp, tcp, tls

@@ -1,4 +1,4 @@
-public import SIP
+public import TrunklineSIP
 
 extension UserAgent {
   /// An input of a `UserAgent`.

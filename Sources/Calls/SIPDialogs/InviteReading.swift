@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 extension InboundInvite {
   /// Reads an INVITE that has passed all checks.

@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// The data that closes a leg of a dead process: its INVITE or its dialog, as the journal keeps them (docs/design/sip.md, After a
 /// kill).

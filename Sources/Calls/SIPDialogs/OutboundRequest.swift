@@ -1,4 +1,4 @@
-public import SIP
+public import TrunklineSIP
 
 /// The number of a request outside any dialog, which the caller assigns.
 public struct RequestID: Hashable, Sendable, CustomStringConvertible {

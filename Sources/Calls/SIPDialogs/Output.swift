@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 extension UserAgent {
   /// The effects of a `handle` call, appended in order. Owned by the caller and reused: process them, then `removeAll()`.

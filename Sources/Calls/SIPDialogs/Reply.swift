@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// What the responses to one request are made of (RFC 3261 §8.2.6), and where they go (§18.2.2, RFC 3581).
 struct Reply {

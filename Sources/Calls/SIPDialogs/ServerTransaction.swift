@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// RFC 3261 §17.2.3: branch, sent-by and method, and the trunk, so that no trunk can touch another's. The key has no source
 /// port.

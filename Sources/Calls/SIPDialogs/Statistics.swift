@@ -1,4 +1,4 @@
-public import SIP
+public import TrunklineSIP
 
 /// Counts of a user agent since it was made. Counters only grow; the gauges are the present sizes of its tables.
 public struct Statistics: Sendable {

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// User name and password for a trunk's digest challenge (RFC 3261 §22.4).
 public struct Credentials: Hashable, Sendable {

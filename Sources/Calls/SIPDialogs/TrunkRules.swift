@@ -1,5 +1,5 @@
-public import Bytes
-import SIP
+public import TrunklineBytes
+import TrunklineSIP
 
 /// The behaviour of one trunk's calls: what they offer, require and accept. Set by `Input.rules`; a trunk without rules has the
 /// defaults. Active calls keep what they agreed on.

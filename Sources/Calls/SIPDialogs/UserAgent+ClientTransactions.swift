@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 extension UserAgent {
   /// Sends a request and starts its machine; false if the table is full.

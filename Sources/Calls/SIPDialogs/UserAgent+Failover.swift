@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// Tries the servers of one trunk one after the other (RFC 3263 §4.3): at once after a 503 or a transport failure, after
 /// `Interval.silence` without a response. Each try is a client transaction of its own with the same Call-ID, CSeq and From tag,

@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 extension UserAgent {
   /// A request with the tag of one of our legs (RFC 3261 §12.2.2).

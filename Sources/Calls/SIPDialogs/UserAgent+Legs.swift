@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 extension UserAgent {
   /// Makes the leg of a new INVITE and sends 100.

@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// Offers and refreshes of ours inside a dialog: re-INVITE (RFC 3261 §14) and UPDATE (RFC 3311).
 extension UserAgent {

@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// Legs of a dead process: no other process would notify their peers that they have ended. A carrier keeps such a call open, and
 /// charges for it, until its own timer ends it.

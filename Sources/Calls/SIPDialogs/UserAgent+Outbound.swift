@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 extension UserAgent {
   /// Makes an outbound leg and sends its INVITE.

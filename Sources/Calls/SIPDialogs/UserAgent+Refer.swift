@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// The subscription that a REFER creates at its receiver.
 struct ReferIn {

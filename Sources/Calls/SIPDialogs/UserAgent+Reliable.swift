@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// Reliable provisional responses (RFC 3262), both roles.
 extension UserAgent {

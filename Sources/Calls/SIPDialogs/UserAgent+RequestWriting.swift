@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 extension UserAgent {
   /// Our Via on a flow toward a trunk.

@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// The content of a response besides the headers copied from its request.
 struct ResponseContent {

@@ -1,5 +1,5 @@
-import Bytes
-import SIP
+import TrunklineBytes
+import TrunklineSIP
 
 /// A request outside any dialog that waits for its outcome.
 struct Standalone {

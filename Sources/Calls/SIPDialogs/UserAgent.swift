@@ -1,5 +1,5 @@
-public import Bytes
-import SIP
+public import TrunklineBytes
+import TrunklineSIP
 
 /// The SIP user agent core of the gateway: transactions, dialogs and INVITE usages of RFC 3261, without sockets, clock or
 /// randomness of its own.

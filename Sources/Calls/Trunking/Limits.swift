@@ -1,27 +1,14 @@
-import Bytes
+import TrunklineBytes
 
 // The named limits of this module: every bound on a queue, table or message.
 enum Limits {
-  /// DNS queries about the names of one trunk; further SRV targets are not queried.
-  static let questionsPerTrunk = 64
-  /// Queries that no trunk needs and that are kept until they would be due again; if there are more, all of them are forgotten.
-  static let unusedQuestions = 256
+  /// Names of a trunk's `peers` that are resolved, and addresses of one of them that count.
+  static let peerNames = 32
+  static let peerAddresses = 64
   /// Name servers that are listed where a name has no answer.
   static let shownNameServers = 4
-  /// Records of one answer that are used.
-  static let records = 64
   /// Servers of one trunk that a call may try.
   static let targets = 16
-  /// Bounds of a record's time to live.
-  static let timeToLive: ClosedRange<Duration> = .seconds(1) ... .seconds(3_600)
-  /// How long "there is no such record" counts, doubled from the first to the second while the answer is repeated.
-  static let negativeTime: ClosedRange<Duration> = .seconds(5) ... .seconds(60)
-  /// The pause between two queries while the name servers do not answer, doubled from the first to the second.
-  static let failedLookUp: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
-  /// How long the next step of RFC 3263 waits for a first answer: one round of tries of the resolver.
-  static let patience: Duration = .seconds(4)
-  /// How long a query may wait for its answer before it is given up.
-  static let lookUpTime: Duration = .seconds(20)
   /// A server that failed comes last for this long, or for the Retry-After of its 503 within these bounds (RFC 3263 §4.3).
   static let penalty: ClosedRange<Duration> = .seconds(5) ... .seconds(300)
   static let usualPenalty: Duration = .seconds(30)

@@ -1,5 +1,5 @@
-import Bytes
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// OPTIONS at an interval, with hysteresis: the state changes after `downAfter` lost probes or `upAfter` answers in a row.
 struct Prober {

@@ -1,5 +1,5 @@
-import Bytes
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// One registration of ours at a trunk (RFC 3261 §10.2).
 ///

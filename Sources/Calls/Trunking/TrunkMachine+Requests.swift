@@ -1,5 +1,5 @@
-import Bytes
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// REGISTER and OPTIONS: when they are due, and what their answers mean.
 extension TrunkMachine {

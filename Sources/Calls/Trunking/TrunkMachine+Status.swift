@@ -1,5 +1,5 @@
-public import Bytes
-import SIPDialogs
+public import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// What operators ask.
 extension TrunkMachine {

@@ -1,5 +1,5 @@
-public import Bytes
-public import SIPDialogs
+public import TrunklineBytes
+public import TrunklineSIPDialogs
 
 /// The trunks' servers and health: names resolved ahead of calls, registrations, probes, breakers.
 ///
@@ -298,11 +298,13 @@ public struct TrunkMachine: Sendable {
   private mutating func locatePeers(_ all: inout Set<DNSQuestion>, _ output: inout Output) {
     for trunk in peerNames.keys.sorted() {
       var found: Set<IPAddress> = []
-      for host in peerNames[trunk]?.prefix(Limits.questionsPerTrunk / 2) ?? [] {
+      for host in peerNames[trunk]?.prefix(Limits.peerNames) ?? [] {
         for family in network.families {
           let question = DNSQuestion(host, family == .v4 ? .a : .aaaa)
           all.insert(question)
-          if case .addresses(let addresses, _)? = names.answer(question) { found.formUnion(addresses.prefix(Limits.records)) }
+          if case .addresses(let addresses, _)? = names.answer(question) {
+            found.formUnion(addresses.prefix(Limits.peerAddresses))
+          }
         }
       }
       // As with servers, an answer without addresses removes none.

@@ -1,5 +1,5 @@
-public import Bytes
-public import SIPDialogs
+public import TrunklineBytes
+public import TrunklineSIPDialogs
 
 /// A trunk's settings in the configuration that are needed to reach it.
 public struct TrunkSettings: Sendable, Equatable {

@@ -1,4 +1,4 @@
-public import SIPDialogs
+public import TrunklineSIPDialogs
 
 /// A trunk as operators see it, for metrics and `/v1/trunks`. Times are milliseconds since 1970.
 public struct TrunkStatus: Sendable, Codable, Equatable {

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// What a user may dial: a limit for toll fraud.
 public struct UserAllowance: Sendable, Equatable {

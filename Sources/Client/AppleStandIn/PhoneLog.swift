@@ -1,2 +1,2 @@
 // Tests with the stand-in read its log.
-@_exported public import PhoneLog
+@_exported public import TrunklinePhoneLog

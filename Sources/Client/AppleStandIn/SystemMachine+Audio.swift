@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The audio session, its route and the microphone.
 extension SystemMachine {

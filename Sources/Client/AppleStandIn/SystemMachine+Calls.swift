@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Calls and actions.
 extension SystemMachine {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The phone around its calls: the lock, foreground and background, sockets, Recents.
 extension SystemMachine {

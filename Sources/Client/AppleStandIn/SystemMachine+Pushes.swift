@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Pushes, and the process that they start and kill.
 extension SystemMachine {

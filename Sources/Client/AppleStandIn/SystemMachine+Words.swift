@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// The inputs and outputs between the system, an app and a person.
 extension SystemMachine {

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// What iOS does with the calls of one app: delivers pushes, shows calls, performs actions, activates audio, and punishes
 /// breaches of its rules (R1 to R29, see `SystemRules`). No clock, no I/O, no threads: the shell calls `handle` with the time,

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// What the stand-in enforces, with a setting for each point that Apple's documentation leaves open. Sources:
 /// docs/design/apple-stand-in.md.

@@ -1,4 +1,4 @@
-public import AppProtocol
+public import TrunklineAppProtocol
 
 /// Properties of a call that the app makes, besides the callee.
 public struct CallOptions: Sendable, Equatable {

@@ -1,5 +1,5 @@
-public import AppProtocol
-public import Bytes
+public import TrunklineAppProtocol
+public import TrunklineBytes
 
 // The messages between the system's call screen and the phone, in CallKit's order and without its types.
 

@@ -1,5 +1,5 @@
-public import AppProtocol
-public import Bytes
+public import TrunklineAppProtocol
+public import TrunklineBytes
 
 /// One call of an app, without sockets or audio: decides which messages are sent, what the media does, and which state the user
 /// sees.

@@ -1,11 +1,11 @@
-import AudioCodecs
-public import Bytes
-import ICE
-import JitterBuffer
-import MediaSession
-import RTP
-import SDP
-import SRTP
+import TrunklineAudioCodecs
+public import TrunklineBytes
+import TrunklineICE
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSRTP
 
 extension ClientMedia {
   /// Decrypts in place.
@@ -119,7 +119,7 @@ extension ClientMedia {
   /// Sends 20 ms of encoded audio in the negotiated codec; nothing before audio may run. For owners that encode audio themselves:
   /// call it every 20 ms.
   public mutating func send(encoded payload: [UInt8], into output: inout Output) {
-    guard isActive, let remote, !payload.isEmpty, payload.count <= AudioCodecs.Limits.opusFrameLength else { return }
+    guard isActive, let remote, !payload.isEmpty, payload.count <= TrunklineAudioCodecs.Limits.opusFrameLength else { return }
     payload.withUnsafeBytes { bytes in transmit(bytes, remote, &output) }
   }
 

@@ -1,7 +1,7 @@
-import AppProtocol
-public import Bytes
-import ICE
-public import TURN
+import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklineICE
+public import TrunklineTURN
 
 /// TURN (docs/operate/nat.md#turn): our relayed candidate is added when no other candidate has reached the gateway soon. After a
 /// path with all kinds of candidates has failed, the next path uses relays alone.

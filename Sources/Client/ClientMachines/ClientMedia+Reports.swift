@@ -1,8 +1,8 @@
-import Bytes
-import JitterBuffer
-import RTP
-import SDP
-import SRTP
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSRTP
 
 /// RTCP in both directions: reports about the received streams.
 extension ClientMedia {

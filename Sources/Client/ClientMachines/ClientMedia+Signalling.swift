@@ -1,12 +1,12 @@
-import AppProtocol
-import AudioCodecs
-public import Bytes
-import DTLS
-import ICE
-import MediaSession
-import RTP
-import SDP
-import SRTP
+import TrunklineAppProtocol
+import TrunklineAudioCodecs
+public import TrunklineBytes
+import TrunklineDTLS
+import TrunklineICE
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSRTP
 
 extension ClientMedia {
   /// Handles a request of the call; descriptions and failures are reported.

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Detects a network that fails without an error: the path is alive while packets arrive.
 extension ClientMedia {

@@ -1,10 +1,10 @@
-import AppProtocol
-public import Bytes
-import DTLS
-import ICE
-import RTP
-import SDP
-import SRTP
+import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklineDTLS
+import TrunklineICE
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSRTP
 
 extension ClientMedia {
   // `mutating`: with a borrowed large noncopyable struct the compiler takes seconds (swiftlang/swift #92103, contributing.md).

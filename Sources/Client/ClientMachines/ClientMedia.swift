@@ -1,13 +1,13 @@
-import AudioCodecs
-public import Bytes
-public import DTLS
-import ICE
-import MediaSession
-public import RTP
-import SDP
-import SRTP
-import STUN
-public import TURN
+import TrunklineAudioCodecs
+public import TrunklineBytes
+public import TrunklineDTLS
+import TrunklineICE
+import TrunklineMediaSession
+public import TrunklineRTP
+import TrunklineSDP
+import TrunklineSRTP
+import TrunklineSTUN
+public import TrunklineTURN
 
 /// The media of one app call: full ICE, DTLS in the client's role, SRTP, a jitter buffer and a codec, without sockets or a clock.
 /// Give it datagrams, 20 ms of audio at a time, and `handleTimeout` when it is due; it writes datagrams to `Output`. One thread.
@@ -177,7 +177,7 @@ public struct ClientMedia: ~Copyable {
   var silenceDetector = SilenceDetector()
   // `Array.span` needs iOS 26; a ContiguousArray has it on every system.
   /// The frame to encode, and its packet.
-  var coded = ContiguousArray<UInt8>(repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+  var coded = ContiguousArray<UInt8>(repeating: 0, count: TrunklineAudioCodecs.Limits.opusFrameLength)
   var room = ContiguousArray<UInt8>(repeating: 0, count: Limits.packetBytes)
   /// 20 ms between the device's band and a narrower one.
   var narrowed = ContiguousArray<Int16>(repeating: 0, count: AudioBand.narrowband.samplesPerTick)

@@ -1,5 +1,5 @@
-import Bytes
-import TURN
+import TrunklineBytes
+import TrunklineTURN
 
 /// The path to the gateway over TURN servers, for one generation of a call's ICE: which server is tried when, and which one has
 /// our allocation.

@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 extension ClientSession {
   /// The node that a session connects to, and when (docs/reference/protocol.md, Many nodes). Without nodes the session uses the

@@ -1,5 +1,5 @@
-public import AppProtocol
-public import Bytes
+public import TrunklineAppProtocol
+public import TrunklineBytes
 
 /// One device's session with the gateway: numbering, acks, replay, resume, heartbeat and reconnect of `trunkline.v1`, client
 /// side. It has no socket, clock or randomness: the shell connects and writes as each `Action` requires, and passes every event

@@ -1,5 +1,5 @@
-public import AppProtocol
-import Bytes
+public import TrunklineAppProtocol
+import TrunklineBytes
 
 /// The call to the gateway itself that a preflight test makes (docs/reference/protocol.md, Test calls): an outgoing call without
 /// a call screen. The gateway ends it after 5 s. No clock, I/O or threads.

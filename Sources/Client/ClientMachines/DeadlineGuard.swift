@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// The time at which a loop runs its machine. After the machine's timer at `now` its deadline must be later than `now`. If it is
 /// not, by a fault of ours, the loop would spin and empty the battery; with this guard it runs every 10 ms, so that other timers

@@ -1,4 +1,4 @@
-import AudioCodecs
+import TrunklineAudioCodecs
 
 /// A meter's peak: the loudest 20 ms lately.
 struct LevelPeak: Sendable {

@@ -1,5 +1,5 @@
 // The named limits of this module: every bound on a queue, table or message.
-import Bytes
+import TrunklineBytes
 
 enum Limits {
   /// Calls of a group; the gateway has the same limit.

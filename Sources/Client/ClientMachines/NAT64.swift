@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// Reaches IPv4 from a network that has IPv6 only: puts the gateway's IPv4 candidates under the translator's prefix (RFC
 /// 6052), which DNS64 reveals (RFC 7050). App Review tests on such a network.

@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 extension PhoneMachine {
   /// A switch that the app sets and the system performs. A change by the app while a request is open is requested afterwards; an

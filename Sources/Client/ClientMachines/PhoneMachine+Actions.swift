@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Actions of the user, by the app's buttons or the system's.
 extension PhoneMachine {

@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A call's own machine, its end, and its audio.
 extension PhoneMachine {

@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Calls that are mixed: the gateway joins their trunks, this device their audio. A group counts as one simultaneous call, as in
 /// CallKit.

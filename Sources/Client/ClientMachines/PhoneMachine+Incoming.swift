@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// An incoming call: from the push, the offer or the snapshot to `call.ringing`.
 extension PhoneMachine {

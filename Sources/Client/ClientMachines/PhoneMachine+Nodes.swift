@@ -1,5 +1,5 @@
-import AppProtocol
-import Bytes
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Many nodes (docs/reference/protocol.md): the phone's own session stays at its node; a call of another node has a session
 /// there.

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
-import TURN
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineTURN
 
 /// The session: login, wake, background, paths, push token and logout.
 extension PhoneMachine {

@@ -1,6 +1,6 @@
-public import AppProtocol
-public import Bytes
-public import TURN
+public import TrunklineAppProtocol
+public import TrunklineBytes
+public import TrunklineTURN
 
 /// The telephone of an app: joins its session with the gateway, its calls, the system's call screen and the audio device. No
 /// clock, I/O or threads: the shell passes every event in and performs each `Action`, in that order.

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// When the app's token function is called: at most once in `Limits.tokenFloor`, whatever needs a token, and less and less often
 /// while its tokens do not help.

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 extension LogLine {
   /// Why a text is not a line of the log.

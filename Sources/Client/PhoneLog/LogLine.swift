@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// One event of a phone as one line of text, in the stand-in's log and in the SDK's trace on a device. The format is stable.
 ///

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The first line of a trace: `0.000 app trace version=1 by=TrunklineClient system=CallKitSystem os="Version 26.4"`.
 public struct TraceHeader: Sendable, Equatable {

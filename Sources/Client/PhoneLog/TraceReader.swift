@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Reads a file of traces line by line, in memory of one line.
 ///

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 public import Dispatch
 public import Foundation
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// Calls on the system's screens: CallKit, PushKit and AVAudioSession.
 ///

@@ -21,7 +21,7 @@
   }
 #else
   @_exported public import AppleStandIn
-  import ClientMachines
+  import TrunklineClientMachines
 
   /// Replaces `AppLife` of iOS.
   enum Application {

@@ -1,4 +1,4 @@
-import AppProtocol
+import TrunklineAppProtocol
 
 #if canImport(ObjectiveC)
   public import Foundation

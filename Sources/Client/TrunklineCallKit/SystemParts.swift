@@ -1,7 +1,7 @@
 #if !APPLE_SURFACE && (os(Linux) || os(macOS))
   import Foundation
   #if os(Linux)
-    import ClientSockets
+    import TrunklineClient
   #endif
 
   /// Secrets that are closed until the first unlock, as the keychain is (R29).

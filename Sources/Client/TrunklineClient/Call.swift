@@ -1,8 +1,8 @@
-public import AppProtocol
-import Bytes
-public import ClientMachines
 public import Foundation
 public import Observation
+public import TrunklineAppProtocol
+import TrunklineBytes
+public import TrunklineClientMachines
 
 /// One call, as the app shows it. Nothing on it blocks: a method sends a request, and the properties change when it is done.
 ///

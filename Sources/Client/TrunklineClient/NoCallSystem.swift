@@ -1,7 +1,7 @@
-public import AppProtocol
-import ClientMachines
 public import Dispatch
 import Synchronization
+public import TrunklineAppProtocol
+import TrunklineClientMachines
 
 /// No call screen of the system: the app shows calls itself. For bots, Macs, and where CallKit is not allowed. Audio is active
 /// during a call.

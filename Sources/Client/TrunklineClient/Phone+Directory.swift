@@ -1,7 +1,7 @@
-public import AppProtocol
-import ClientMachines
 import Dispatch
 import Synchronization
+public import TrunklineAppProtocol
+import TrunklineClientMachines
 
 /// The user's directory and history at the gateway.
 extension Phone {

@@ -1,4 +1,4 @@
-import AppProtocol
+import TrunklineAppProtocol
 
 // Support for calls that go wrong.
 

@@ -1,9 +1,9 @@
-public import AppProtocol
-import Bytes
-public import ClientMachines
 public import Foundation
 public import Observation
 import Synchronization
+public import TrunklineAppProtocol
+import TrunklineBytes
+public import TrunklineClientMachines
 
 /// The telephone of an app: made once, at launch, and kept for the process's life. Nothing on it blocks.
 ///

@@ -1,4 +1,4 @@
-public import AppProtocol
+public import TrunklineAppProtocol
 
 /// An error with the step that the app should take.
 public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {

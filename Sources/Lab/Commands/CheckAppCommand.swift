@@ -1,6 +1,6 @@
-import AppCheck
 import ArgumentParser
 import CommandSupport
+import TrunklineAppCheck
 
 /// `trunkline-lab check-app`: checks the declarations that an app with calls needs, before it is on a device.
 struct CheckAppCommand: ParsableCommand {

@@ -1,10 +1,10 @@
 import AppleStandIn
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Foundation
 import Peers
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// `trunkline-lab handset`: iOS's part in an app's calls, as a separate process.
 struct HandsetCommand: ParsableCommand {

@@ -1,8 +1,8 @@
 import ArgumentParser
-import AudioCodecs
 import CommandSupport
 import Peers
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

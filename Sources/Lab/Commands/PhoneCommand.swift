@@ -1,14 +1,14 @@
-import AppProtocol
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Foundation
 import Glibc
 import Peers
-import Platform
-import RTP
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
 import TrunklineClient
+import TrunklinePlatform
+import TrunklineRTP
 
 /// `trunkline-lab phone`: an app client.
 struct PhoneCommand: ParsableCommand {

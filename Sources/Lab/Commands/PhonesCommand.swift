@@ -1,8 +1,8 @@
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Foundation
 import Peers
+import TrunklineBytes
 
 /// `trunkline-lab phones`: many app clients in one process.
 struct PhonesCommand: ParsableCommand {

@@ -1,9 +1,9 @@
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Foundation
 import JSONWebToken
 import PushSandbox
+import TrunklineBytes
 
 /// `trunkline-lab push-sandbox`: APNs and FCM on this machine.
 struct PushSandboxCommand: ParsableCommand {

@@ -1,10 +1,10 @@
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Peers
-import RTP
-import SDP
-import SIPDialogs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// `trunkline-lab trunk`: a simulated carrier.
 struct TrunkCommand: ParsableCommand {

@@ -1,9 +1,9 @@
-import AudioCodecs
 import CallFlow
 import CommandSupport
 import Foundation
 import Peers
 import SpeechScore
+import TrunklineAudioCodecs
 
 typealias DemoRecord = CallRecord
 

@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// How late the machine ran a thread that was due every millisecond.
 struct MachineLateness: Sendable, CustomStringConvertible {

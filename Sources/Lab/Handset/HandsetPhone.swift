@@ -1,7 +1,7 @@
 import AppleStandIn
-import Bytes
 import CommandSupport
 import Foundation
+import TrunklineBytes
 
 /// The phone of `trunkline-lab handset`: the model on the real clock, for an app in another process.
 final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by `changed`

@@ -1,5 +1,5 @@
 import AppleStandIn
-import Bytes
+import TrunklineBytes
 
 /// The phone as text.
 enum HandsetScreen {

@@ -1,6 +1,6 @@
 import AppleStandIn
-import Bytes
 import Foundation
+import TrunklineBytes
 
 /// Requests, one per line: `at 2s tap answer`, `lock`, `expect ringing within 5s`. `at` counts from the phone's start; `#` begins
 /// a comment.

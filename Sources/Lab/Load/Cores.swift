@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 import Glibc
 
 /// The cores a load run may use.

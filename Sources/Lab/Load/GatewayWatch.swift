@@ -1,8 +1,8 @@
 import CommandSupport
 import Foundation
 import Glibc
-import Platform
 import Synchronization
+import TrunklinePlatform
 
 /// Watches the gateway from outside during a load run: its metrics, added up over a cluster's nodes, and its process's memory
 /// and CPU once a second while calls are held.

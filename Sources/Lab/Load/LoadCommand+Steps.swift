@@ -1,8 +1,8 @@
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Foundation
 import Peers
+import TrunklineBytes
 
 extension LoadCommand {
   /// Runs steps with more and more calls, each with a new gateway, then smaller ones by halving the distance from the first

@@ -1,13 +1,13 @@
 import ArgumentParser
-import Bytes
-import CLinux
+import CTrunklineLinux
 import CallFlow
 import CommandSupport
 import Configuration
 import Foundation
 import JSONWebToken
 import Peers
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// `trunkline-lab load`: many calls at once against a running gateway.
 struct LoadCommand: ParsableCommand {

@@ -1,9 +1,9 @@
-import Bytes
 import CommandSupport
 import Configuration
 import Foundation
 import Peers
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A gateway that a load run starts: `trunkline serve` with its own folder, users and ports, bound to one core if there are two.
 final class LoadGateway {

@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,7 +1,7 @@
-public import Bytes
 import Foundation
-import Platform
 import Synchronization
+public import TrunklineBytes
+import TrunklinePlatform
 
 /// A stand-in for APNs and FCM: HTTP/2 over TLS on one port, apps that wait for pushes on another.
 ///

@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// One client of the stand-in: socket, TLS and HTTP/2. One thread.
 final class SandboxConnection {

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 public import JSONWebToken
+import TrunklineBytes
 
 /// An accepted push, for the app that waits for it.
 public struct SandboxPush: Sendable, Hashable {

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// State of the stand-in's thread: accepts connections, reports verdicts, sends pushes to apps.
 final class SandboxServer {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 import Glibc
 
 /// A certificate for tests, made at start: P-256, self-signed, for localhost and 127.0.0.1 and ::1. A client trusts its PEM

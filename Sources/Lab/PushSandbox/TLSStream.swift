@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// The TLS side of one connection over memory BIOs: ciphertext in, clear text out, and back. One thread.
 final class TLSStream {

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Foundation
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// `trunkline-lab record-trace`: records how a network treats the packets of a call, as a file that `bench-jitter --trace`
 /// replays.

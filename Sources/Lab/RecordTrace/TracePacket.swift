@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A packet of `record-trace`: the size of G.711 in RTP, and instead of speech its number, the number of all packets, and its
 /// send time.

@@ -1,6 +1,6 @@
-import Bytes
 import Glibc
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The received packets, by number.
 struct TraceRecording {

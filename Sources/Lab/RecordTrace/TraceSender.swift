@@ -1,6 +1,6 @@
-import Bytes
 import Glibc
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Sends the packets of a trace, each at its own time even if earlier ones were late.
 struct TraceSender {

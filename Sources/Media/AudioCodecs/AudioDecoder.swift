@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// Decodes one received stream of any codec of the table to samples of one band, and joins received, repaired and concealed audio
 /// without clicks. The caller selects these, in the order of play-out. No allocation after `init`; one thread at a time.

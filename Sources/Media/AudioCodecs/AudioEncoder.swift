@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Encodes one stream of samples of one band by any codec of the table; each sending leg owns one. G.711 costs nothing until a
 /// switch to Opus allocates its encoder, so switching is for set-up and re-INVITE, not per packet.

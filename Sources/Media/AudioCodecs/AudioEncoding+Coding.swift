@@ -1,4 +1,4 @@
-public import RTP
+public import TrunklineRTP
 
 // The codecs without state: the rows with `isStateless`.
 

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// Converts samples of one band to the other, below 4 kHz: for audio that is only analysed, and for audio that was made at 8 kHz.
 /// Not for the audio of a call.

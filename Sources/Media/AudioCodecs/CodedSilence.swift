@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Keeps encoded packets of a talker's pause, to send them repeatedly in place of encoding more: a continuous stream whose pauses
 /// cost nothing. The order is random, so that a little noise does not become a buzz.

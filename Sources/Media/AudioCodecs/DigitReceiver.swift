@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// A digit from a peer, reported once.
 public struct ReceivedDigit: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// The packet that a leg sends in one tick, instead of audio, while a digit plays.
 public struct DigitPacket: Sendable, Equatable {

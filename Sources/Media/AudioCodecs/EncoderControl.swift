@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Controls an Opus encoder by its receiver's reports (RFC 3550 §6.4): how much loss its packets cover, whether they carry
 /// repair (FEC) at all, and the bitrate. Follows bad reports at once and good ones slowly, so that it does not oscillate.

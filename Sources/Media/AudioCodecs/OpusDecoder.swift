@@ -1,4 +1,4 @@
-import COpus
+import CTrunklineOpus
 
 /// Decodes one Opus stream to voice at the 8 or 16 kHz API rate, mono (stereo packets are mixed down), in its own 18 KB: no
 /// allocation after `init`. About 8 µs of CPU per 20 ms frame of narrow band. One thread at a time.

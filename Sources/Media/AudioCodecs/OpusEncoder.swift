@@ -1,4 +1,4 @@
-import COpus
+import CTrunklineOpus
 
 /// libopus returned an error: a fault of ours (encoder) or a damaged packet (decoder). The number is libopus's `OPUS_*` error.
 public struct OpusError: Error, Sendable, Equatable {

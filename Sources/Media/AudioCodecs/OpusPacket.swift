@@ -1,4 +1,4 @@
-import COpus
+import CTrunklineOpus
 
 /// Properties of an Opus packet that can be read without decoding it (RFC 6716 §3).
 public enum OpusPacket {

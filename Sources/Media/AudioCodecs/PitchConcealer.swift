@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// Conceals lost G.711 audio: from the audio before it as ITU-T G.711 Appendix I does, and from both ends where the audio after
 /// it has already arrived, cross-faded over the whole gap (docs/design/codecs-and-concealment.md). Received audio passes

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// Extrapolates audio: repeats the last pitch period, after 20 ms the last two and three so that it does not buzz. The period is
 /// known to a fraction of a sample; it continues to change as it did, and so does a falling strength. The less alike the last two

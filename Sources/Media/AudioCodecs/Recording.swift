@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// Mono audio that is played to callers, in both bands: a recording below 16 kHz has nothing above 4 kHz in wideband either.
 public struct Recording: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 #if canImport(Darwin)
   import Darwin

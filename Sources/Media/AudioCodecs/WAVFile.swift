@@ -1,5 +1,5 @@
-import Bytes
-public import RTP
+import TrunklineBytes
+public import TrunklineRTP
 
 #if canImport(Darwin)
   import Darwin

@@ -1,5 +1,5 @@
-import COpenSSL
-import SRTP
+import CTrunklineOpenSSL
+import TrunklineSRTP
 
 /// One DTLS-SRTP handshake (RFC 5764) without I/O: it consumes and produces datagrams, and yields the keys at the end. For one
 /// thread at a time.

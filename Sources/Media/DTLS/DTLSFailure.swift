@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// Why an association cannot carry media.
 public enum DTLSFailure: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,5 +1,5 @@
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
+import TrunklineBytes
 
 /// The hash of a certificate as `a=fingerprint` carries it (RFC 8122 §5). Our trust in a peer rests on it alone.
 public struct DTLSFingerprint: Hashable, Sendable, CustomStringConvertible {

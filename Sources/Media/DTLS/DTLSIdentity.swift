@@ -1,5 +1,5 @@
-import COpenSSL
-import SRTP
+import CTrunklineOpenSSL
+import TrunklineSRTP
 
 /// Our certificate, made at start, and the OpenSSL settings shared by all associations of a process.
 ///

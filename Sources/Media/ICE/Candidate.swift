@@ -1,5 +1,5 @@
-import Bytes
-import STUN
+import TrunklineBytes
+import TrunklineSTUN
 
 /// The type of a candidate (RFC 8445 §5.1.2.1), with its recommended type preference.
 public enum CandidateKind: String, Sendable {

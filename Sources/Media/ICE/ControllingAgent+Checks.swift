@@ -1,5 +1,5 @@
-import Bytes
-import STUN
+import TrunklineBytes
+import TrunklineSTUN
 
 extension ControllingAgent {
   /// When `handleTimeout` must be called next; `distantFuture` if never.

@@ -1,5 +1,5 @@
-import Bytes
-import STUN
+import TrunklineBytes
+import TrunklineSTUN
 
 /// The nominated pair and the peer's consent to be sent to (RFC 7675). Has its own credentials, since it outlives a restart.
 struct Consent: Sendable {

@@ -1,5 +1,5 @@
-import Bytes
-import STUN
+import TrunklineBytes
+import TrunklineSTUN
 
 extension ControllingAgent {
   /// Handles a STUN datagram from `source` to our address `local`. Datagrams that are not the peer's are ignored without a

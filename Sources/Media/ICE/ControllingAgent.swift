@@ -1,5 +1,5 @@
-import Bytes
-import STUN
+import TrunklineBytes
+import TrunklineSTUN
 
 /// The full agent of our own phone (RFC 8445), which starts as controlling: it checks pairs, nominates one and keeps consent
 /// (RFC 7675). It has one component, so that nothing is ever frozen. It has no clock and no I/O: datagrams and times go in,

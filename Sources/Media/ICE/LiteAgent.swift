@@ -1,5 +1,5 @@
-import Bytes
-import STUN
+import TrunklineBytes
+import TrunklineSTUN
 
 /// The gateway's end of ICE for one app leg: a lite agent (RFC 8445 §2.5), always controlled. It answers checks and never sends
 /// any.

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// A histogram, with entries that fade, of the delay of packets beyond the fastest, and the delay that costs a conversation least
 /// by it.

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// The policy's input when a tick's audio is ready. All in RTP clock units; transits as in `ArrivalDelay`.
 public struct PlayoutStatus: Sendable, Equatable {

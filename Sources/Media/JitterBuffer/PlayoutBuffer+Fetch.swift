@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 extension PlayoutBuffer {
   /// Returns the next piece of audio. Call until the tick is full; at `.empty` and `.pause` make up audio and report it by

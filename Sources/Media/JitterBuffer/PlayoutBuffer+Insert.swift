@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 extension PlayoutBuffer {
   /// Stores one packet.

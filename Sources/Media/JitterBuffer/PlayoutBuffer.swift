@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// The result of an insertion.
 public enum Insertion: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// Stretch: plays speech faster or slower without changing its pitch, by removing or repeating whole pitch periods with a
 /// cross-fade (pitch-aware overlap-add, as in WSOLA and NetEQ), in place. Noise and silence have no pitch: any lag works there,

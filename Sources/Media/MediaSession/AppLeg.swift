@@ -1,7 +1,7 @@
-import Bytes
-import ICE
-import RTP
-import SRTP
+import TrunklineBytes
+import TrunklineICE
+import TrunklineRTP
+import TrunklineSRTP
 
 /// The SRTP contexts of one DTLS association, both directions.
 struct LegSecurity: ~Copyable {

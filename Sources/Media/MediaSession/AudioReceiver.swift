@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import JitterBuffer
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// The composition of a tick's samples.
 public enum PullResult: UInt8, Sendable {
@@ -71,7 +71,7 @@ public struct AudioReceiver: ~Copyable {
   private var urgent: Int { 480 &* scale }
   /// A tick, the longest packet, and space for stretching.
   private static func capacity(_ band: AudioBand) -> Int {
-    4 * band.samplesPerTick + band.sampleRateHz / 1000 * AudioCodecs.Limits.packetMilliseconds
+    4 * band.samplesPerTick + band.sampleRateHz / 1000 * TrunklineAudioCodecs.Limits.packetMilliseconds
   }
   /// After this many made-up samples, 200 ms, the peer counts as silent, and concealment is no longer counted.
   private var silentAfter: Int { 1600 &* scale }
@@ -132,7 +132,9 @@ public struct AudioReceiver: ~Copyable {
   /// In samples at 8 kHz, as statistics count.
   @inline(__always) private func counts(_ samples: Int) -> UInt64 { UInt64(truncatingIfNeeded: samples / scale) }
   /// At most one packet's samples.
-  private func samplesOfPacket(_ units: Int) -> Int { min(samples(units), 8 * scale * AudioCodecs.Limits.packetMilliseconds) }
+  private func samplesOfPacket(_ units: Int) -> Int {
+    min(samples(units), 8 * scale * TrunklineAudioCodecs.Limits.packetMilliseconds)
+  }
 
   /// Mouth to ear without the jitter buffer, in milliseconds.
   public mutating func setPath(milliseconds: Double) { buffer.setPath(milliseconds: milliseconds) }

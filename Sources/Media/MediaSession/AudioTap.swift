@@ -1,6 +1,6 @@
-public import Bytes
-public import RTP
 import Synchronization
+public import TrunklineBytes
+public import TrunklineRTP
 
 /// The header of a tapped frame.
 public struct TappedFrame: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import AudioCodecs
+import TrunklineAudioCodecs
 
 /// Samples between decoder and tick: a first-in first-out queue of fixed capacity whose content always begins at the start of its
 /// memory, so that time-scale modification can work in place. Moving the rest down costs a copy of at most a packet per tick.

@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 /// Trunk → app: how the winner gets the trunk's audio.
 struct Downlink: ~Copyable {

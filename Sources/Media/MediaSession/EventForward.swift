@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Forwards telephone-events from one leg to the other: all packets of one press keep one timestamp on the outgoing stream (RFC
 /// 4733 §2.5.1.2), and a press longer than 16 bits can express is sent in segments (§2.5.1.3).

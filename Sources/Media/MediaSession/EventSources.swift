@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 /// Digits of a leg's telephone-events, by source and clock: events may have an SSRC of their own besides the audio's, or several,
 /// and the timestamps of one are unrelated to another's. If there are more than `Limits.eventSources`, the one that has been

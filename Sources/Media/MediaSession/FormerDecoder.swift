@@ -1,5 +1,5 @@
-import AudioCodecs
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// The decoder of a stream's previous band, used for some more packets: its audio is heard, converted to the new band, until the
 /// new decoder has enough state; one blended frame joins them.
@@ -13,7 +13,7 @@ struct FormerDecoder: ~Copyable {
   // Its decoded samples, and the same in the new band; freed in deinit.
   private let made: UnsafeMutablePointer<Int16>
   private let converted: UnsafeMutablePointer<Int16>
-  private static let capacity = AudioBand.wideband.sampleRateHz / 1000 * AudioCodecs.Limits.packetMilliseconds
+  private static let capacity = AudioBand.wideband.sampleRateHz / 1000 * TrunklineAudioCodecs.Limits.packetMilliseconds
 
   init(_ decoder: consuming AudioDecoder) {
     self.decoder = decoder

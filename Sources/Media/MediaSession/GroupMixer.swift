@@ -1,6 +1,6 @@
-import AudioCodecs
-public import Bytes
-import RTP
+import TrunklineAudioCodecs
+public import TrunklineBytes
+import TrunklineRTP
 
 /// The group of calls that a session belongs to. Chosen by control, never reused within a process.
 public struct MediaGroupID: Hashable, Sendable {

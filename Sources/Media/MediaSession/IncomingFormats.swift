@@ -1,5 +1,5 @@
-import AudioCodecs
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// The meaning of each payload type number of a leg's incoming packets: one octet a number, so that a packet's look-up is one
 /// load. 160 octets.

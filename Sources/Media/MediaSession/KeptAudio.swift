@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import JitterBuffer
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// First words (docs/reference/protocol.md): audio that is kept while the other end cannot hear it yet, then played faster until
 /// it is live again.

@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-public import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+public import TrunklineRTP
 
 /// The media of one bridged call: a trunk leg and the app legs of every ringing device. Chosen by control, never reused in a
 /// process.

@@ -1,6 +1,6 @@
-import Bytes
-import JitterBuffer
-import RTP
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// The reservation that a media session needs before it exists; the runtime returns it at once.
 public struct MediaReservation: Sendable {

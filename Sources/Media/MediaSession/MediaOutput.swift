@@ -1,5 +1,5 @@
-import Bytes
-import SRTP
+import TrunklineBytes
+import TrunklineSRTP
 
 /// One DTLS association: a leg gets a new one when its fingerprint or session changes.
 public struct HandshakeKey: Hashable, Sendable {

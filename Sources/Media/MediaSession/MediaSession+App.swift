@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
-public import STUN
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
+public import TrunklineSTUN
 
 extension MediaSession {
   /// Handles a datagram for the leg in slot `index`, found by the ufrag of its STUN or by its address. Decrypts in place. HOT

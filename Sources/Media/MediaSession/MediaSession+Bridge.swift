@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 /// Recorded audio for a caller whose call is not answered, or that a program plays in a call: one value for all calls that play
 /// it. Its storage is freed with the last of them.

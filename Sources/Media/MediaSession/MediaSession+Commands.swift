@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import ICE
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineICE
+import TrunklineRTP
+import TrunklineSRTP
 
 extension MediaSession {
   /// Handles one command of control. Commands for removed legs are ignored: they crossed the leg's end.

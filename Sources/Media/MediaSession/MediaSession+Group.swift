@@ -1,5 +1,5 @@
-public import Bytes
-import RTP
+public import TrunklineBytes
+import TrunklineRTP
 
 /// A session's slot in its group's mixer.
 struct GroupSlot {

@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import JitterBuffer
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
+import TrunklineSRTP
 
 extension MediaSession {
   // MARK: Silence

@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
 // From frames to packets: encoding, packet times, comfort noise.
 

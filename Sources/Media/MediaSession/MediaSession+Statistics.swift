@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 // Statistics of both legs' received streams: counts, levels, bursts and listening quality. `mutating`, though nothing changes: of
 // a borrowed session the compiler takes seconds (swiftlang/swift #92103, contributing.md).

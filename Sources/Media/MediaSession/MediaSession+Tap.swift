@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 // Audio for a recorder beside the call (a tap), and for a program in place of an app (a stream).
 

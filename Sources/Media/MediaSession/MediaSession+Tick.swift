@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 extension MediaSession {
   /// True while a relayed call skips its ticks: to be called before each `tick`, which is omitted then. Four in five are skipped,

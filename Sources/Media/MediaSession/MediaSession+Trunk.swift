@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
 extension MediaSession {
   /// Handles a datagram on the trunk's RTP port; if SRTP was agreed on, decrypts it in place. HOT

@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import ICE
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineICE
+import TrunklineRTP
+import TrunklineSRTP
 
 /// The runtime's parameters for a new session.
 public struct MediaSessionSetup: Sendable {

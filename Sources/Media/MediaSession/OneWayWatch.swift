@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Detects that packets of an app's leg do not arrive in one direction, from the numbers of the peer's RTCP reports (RFC 3550
 /// §6.4.1), which arrive through the other direction. In a pause no number changes, so a pause does not count as silence.

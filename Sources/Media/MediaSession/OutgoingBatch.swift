@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The socket that a packet arrived on or leaves by: a number of the runtime's, opaque here.
 public struct PacketRoute: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// SSRC, sequence number and timestamp of one stream that we send: they are chosen only here, so that a leg can switch between
 /// relay, transcoding, digits and silence without a jump. Sequence numbers of our own packets are continuous. In relay they keep

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// How many packets of one peer a session handles: `Limits.packetsPerTick` in 20 ms and what was saved up, at most
 /// `Limits.packetBurst`, so that a peer that floods costs the thread's other calls no more than the reading of its packets.

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 // The one file that writes packets into a batch's slots. Invariant: `room` has `OutgoingBatch.slotBytes` bytes, and a payload at
 // most

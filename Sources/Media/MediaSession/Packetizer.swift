@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// Gathers encoded octets into packets of the trunk's packet time, from ticks of 20 ms: for any codec whose octet count
 /// determines the duration.

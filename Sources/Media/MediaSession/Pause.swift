@@ -1,5 +1,5 @@
-import AudioCodecs
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// Whether the talker pauses, and what the pause sounds like.
 struct Pause: ~Copyable {

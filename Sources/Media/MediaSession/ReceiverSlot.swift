@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import JitterBuffer
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineRTP
 
 /// Owns a direction's `AudioReceiver` while packets are decoded: 34 KB that a relayed call does not need. Without a receiver it
 /// is one pointer, so that a relayed packet accesses less memory.

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// When a leg's next RTCP report is due and what the peer's reports contained (RFC 3550 §6).
 struct ReportState {

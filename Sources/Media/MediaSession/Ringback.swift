@@ -1,4 +1,4 @@
-import AudioCodecs
+import TrunklineAudioCodecs
 
 #if canImport(Darwin)
   import Darwin

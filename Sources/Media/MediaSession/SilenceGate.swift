@@ -1,5 +1,5 @@
-import AudioCodecs
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// Detects the pauses of an outgoing stream, in which frames need not be encoded or sent (RFC 3551 §4.1).
 ///

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Decides which source addresses of RTP a trunk leg accepts (docs/design/media-plane.md).
 ///

@@ -1,5 +1,5 @@
-import AudioCodecs
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// The loudness of a received stream, in mean squares: detects its pauses, in which delay is changed inaudibly.
 struct SpeechLoudness {

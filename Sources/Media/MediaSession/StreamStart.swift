@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import JitterBuffer
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
 
 extension DelayPolicy {
   /// For streams from apps: a phone or a browser sends a packet some milliseconds late now and then, too rarely for the

@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import RTP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSRTP
 
 /// The trunk's half of a session: which packets are accepted, the numbers of both streams, digits that the trunk sends.
 struct TrunkLeg: ~Copyable {

@@ -1,5 +1,5 @@
-import RTP
-public import SRTP
+import TrunklineRTP
+public import TrunklineSRTP
 
 /// SRTP of a trunk leg under keys from its descriptions (RFC 4568): each end's own key protects what it sends.
 public struct TrunkProtection: Sendable, Equatable {

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Received trunk packets that were not played, for log and record.
 struct UnheardPackets {

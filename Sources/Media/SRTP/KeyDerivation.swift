@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// The session keys of one direction and one protocol (RTP or RTCP), derived with rate zero: once per master key.
 struct SessionKeys {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// Verifies and decrypts the packets that one side of a leg receives: RTP and RTCP, in place (RFC 3711, RFC 7714). Allocates for
 /// the fourth SSRC and some later ones, never for a packet of a known one.

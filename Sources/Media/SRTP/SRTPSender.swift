@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// Protects the packets that one side of a leg sends: RTP and RTCP, in place, without allocation (RFC 3711, RFC 7714).
 ///

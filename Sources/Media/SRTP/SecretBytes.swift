@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// Key bytes that are overwritten when the last reference is released, and that print as a mask.
 ///

@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// The keyed cipher of one direction and one protocol: an EVP context that gets a new IV per packet, and for counter mode the
 /// HMAC pads.

@@ -1,5 +1,5 @@
-public import Bytes
-import STUN
+public import TrunklineBytes
+import TrunklineSTUN
 
 extension TURNClient {
   /// Handles one whole message of the server, without padding; the result locates a peer's data. Other messages than answers to

@@ -1,5 +1,5 @@
-public import Bytes
-import STUN
+public import TrunklineBytes
+import TrunklineSTUN
 
 extension TURNClient {
   /// When `handleTimeout` is due next; nil: never.

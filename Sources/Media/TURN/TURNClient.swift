@@ -1,5 +1,5 @@
-public import Bytes
-import STUN
+public import TrunklineBytes
+import TrunklineSTUN
 
 /// One allocation on one TURN server, client side (RFC 8656): credentials, permissions, channels, refreshes, retransmission. No
 /// clock, socket or name look-up: it consumes messages and times, and produces messages and events. The owner has the connection

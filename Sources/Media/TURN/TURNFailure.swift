@@ -1,5 +1,5 @@
-public import Bytes
-import STUN
+public import TrunklineBytes
+import TrunklineSTUN
 
 /// Why there is no relay, or no longer one.
 public enum TURNFailure: Error, Sendable, Hashable {

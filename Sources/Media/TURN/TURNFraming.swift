@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Splits a TCP or TLS stream into STUN messages and ChannelData (RFC 8489 §6.2.2, RFC 8656 §12.5), which is padded to four
 /// octets there.

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// A TURN server's address and credential: one URI of RFC 7065 and a long-term credential. Prints without the password.
 public struct TURNServer: Sendable, Hashable {

@@ -1,8 +1,8 @@
-import Bytes
 import HTTP
 import JSONWebToken
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Identifies clients of the admin port: by token, or without one from this machine alone. The route decides what they may
 /// request.

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Finds the row of a request and authenticates the client; the row's handler gets the request if the client has the row's scope.
 /// The row that was checked is the row that answers. A stream that continues is checked again (`StreamLicence`).

@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 public import JSONWebToken
 import Logging
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A request of an operator at the admin port: `/healthz`, `/readyz`, `/metrics`, `/v1/calls…`.
 public typealias AdminRequest = HTTPRequest

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The number of connections an address may have, and how many it may open per second. IPv6 counts by /64, which is what one
 /// customer has, and by /48, the most that one usually gets; both must have room.

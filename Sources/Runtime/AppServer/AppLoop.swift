@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import HTTP
 import Logging
-import Platform
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

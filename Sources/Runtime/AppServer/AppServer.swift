@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-public import Bytes
 public import JSONWebToken
 import Logging
-import Platform
+import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklinePlatform
 
 /// The app port: WebSocket sessions on `/v1/connect` and the web phone's pages, on the thread `app-0`.
 ///

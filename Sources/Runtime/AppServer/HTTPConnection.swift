@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Glibc
 import HTTP
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 import WebSocket
 
 /// One TCP connection of a port, with TLS or without. The server decides; this object holds its state and moves its octets.
@@ -22,7 +22,7 @@ final class HTTPConnection {
   /// State of a WebSocket only.
   struct Upgraded {
     let id: ConnectionID
-    var frames = FrameReader(messageBytes: AppProtocol.Limits.frameBytes)
+    var frames = FrameReader(messageBytes: TrunklineAppProtocol.Limits.frameBytes)
     var control: TokenBucket
     /// The payload of the last ping that was not answered yet (RFC 6455 §5.5.3: only the last one needs an answer).
     var ping: [UInt8]?

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
 import Glibc
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Accepting connections, and making room for them.
 extension HTTPServer {

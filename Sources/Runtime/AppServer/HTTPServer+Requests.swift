@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Glibc
 import HTTP
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Reading, requests and their answers.
 extension HTTPServer {

@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
 import HTTP
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Answers in pieces.
 extension HTTPServer {

@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import HTTP
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 import WebSocket
 
 /// Upgrades (RFC 6455 §4.2) and the traffic of an upgraded connection.

@@ -1,11 +1,11 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import Glibc
 import HTTP
 import Logging
-import Platform
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// HTTP/1.1 on one port, and on request the WebSocket sub-protocol `trunkline.v1`, on its own event loop and thread.
 ///

@@ -1,6 +1,6 @@
-import AppProtocol
 import AppSessions
-import Platform
+import TrunklineAppProtocol
+import TrunklinePlatform
 
 extension AppLoop {
   var sessionCount: Int { published.withLock { $0.connected + $0.resumable } }

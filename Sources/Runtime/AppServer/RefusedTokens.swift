@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Bad tokens by address (an IPv4 address, an IPv6 /64). An address without bad ones is never slowed down.
 ///

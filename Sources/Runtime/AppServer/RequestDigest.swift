@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 import HTTP
 
 extension HTTPRequest {

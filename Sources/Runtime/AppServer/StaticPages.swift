@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// One file of the web phone.
 public struct Page: Sendable {

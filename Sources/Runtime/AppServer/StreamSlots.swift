@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The clients with a stream, and which stream is closed for another: slots are counted by token, and the stream read longest ago
 /// is closed first.

@@ -1,6 +1,6 @@
-import COpenSSL
+import CTrunklineOpenSSL
 import Glibc
-import Platform
+import TrunklinePlatform
 
 /// An `SSL_CTX` of a listener: TLS 1.2 and up, AEAD suites only, ALPN `http/1.1`. Connections keep the one they began with.
 final class TLSContext {

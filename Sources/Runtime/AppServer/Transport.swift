@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import HTTP
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A server of WebSockets and HTTP on its own thread.
 /// `send`, `ping`, `close` belong to the server's thread: they are called from the delegate's methods only.

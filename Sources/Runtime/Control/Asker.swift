@@ -1,7 +1,7 @@
 public import CallFlow
 public import Logging
-public import Platform
 import Synchronization
+public import TrunklinePlatform
 
 /// The thread `pages`: processes control's answers, and the other work of external requests. Clients (the names of tokens) share
 /// it by steps in rotation, so that a long answer to one delays no other; a step should last some milliseconds.

@@ -1,8 +1,8 @@
-import Bytes
 import CallFlow
 import Cluster
-public import Platform
 import Synchronization
+import TrunklineBytes
+public import TrunklinePlatform
 
 /// What `/metrics` shows of this node in its cluster; published once a second.
 public final class ClusterMetrics: Sendable {

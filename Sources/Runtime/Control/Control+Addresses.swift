@@ -1,8 +1,8 @@
-public import Bytes
 import CallFlow
 import GatewayCore
-import Platform
-public import SIPDialogs
+public import TrunklineBytes
+import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// Other addresses of this machine during calls. The calls follow a few per step (`Limits.movedCalls`), since each costs sockets
 /// and a re-INVITE.

@@ -1,10 +1,10 @@
-public import Bytes
 import CallFlow
 import Cluster
 import GatewayCore
 import Logging
-import Platform
-public import SIPDialogs
+public import TrunklineBytes
+import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// The cluster machine's requests: to the shared store, probes of silent nodes, legs of dead ones.
 extension Control {

@@ -1,9 +1,9 @@
-import Bytes
 import CallFlow
 import Logging
-import MediaSession
-import SIPDialogs
 import Trunking
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineSIPDialogs
 
 /// Control's log for an operator. Numbers are masked unless the configuration says `log: { numbers: full }`.
 extension Control {

@@ -1,6 +1,6 @@
-import Bytes
 import Logging
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Overload: decides which requests are refused before any work is done for them.
 extension Control {

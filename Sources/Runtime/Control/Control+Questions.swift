@@ -1,9 +1,9 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import GatewayCore
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Questions of other threads, a few in a step: `ControlOutputs.answered` returns each answer to the asker.
 extension Control {

@@ -1,12 +1,12 @@
-import Bytes
 public import CallFlow
 public import Cluster
 import GatewayCore
 public import Logging
-import MediaSession
-public import Platform
-public import SIPDialogs
-public import Trunking
+import Trunking
+import TrunklineBytes
+import TrunklineMediaSession
+public import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// The control thread's work: passes the inputs of other threads, the SIP transport and timers to the `GatewayCore`, and performs
 /// the resulting actions.

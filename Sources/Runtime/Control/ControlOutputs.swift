@@ -1,12 +1,12 @@
 public import AppSessions
-public import Bytes
 public import CallFlow
 public import Cluster
 public import Devices
-public import MediaSession
 public import PushPolicy
-public import SIPDialogs
 public import Trunking
+public import TrunklineBytes
+public import TrunklineMediaSession
+public import TrunklineSIPDialogs
 
 /// No further call fits beside the present ones.
 public struct MediaOverload: Error, CustomStringConvertible {
@@ -57,7 +57,7 @@ public struct ControlOutputs {
   /// Memory in use and its limit in bytes; a limit of 0 is none. Called ten times a second.
   public var memory: () -> (used: Int64, limit: Int64) = { (0, 0) }
   /// New calls are refused from now on for this reason, or accepted again; for `/readyz`.
-  public var overloaded: (SIPDialogs.RefusalReason?) -> Void = { _ in }
+  public var overloaded: (TrunklineSIPDialogs.RefusalReason?) -> Void = { _ in }
   /// Queries a webhook; the answer arrives as `Input.routed`, if at all.
   public var askRoute: (RouteQuestion, Webhook) -> Void = { _, _ in }
   /// Queries a webhook about users; the answer always arrives as `Input.userKnown`.

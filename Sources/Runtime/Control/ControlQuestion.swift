@@ -1,8 +1,8 @@
-public import AppProtocol
 public import AppSessions
 public import CallFlow
 public import Cluster
 public import Trunking
+public import TrunklineAppProtocol
 
 /// A question or request of other threads to control: a value. It is answered by a value (`ControlAnswer`), in bounded work: a
 /// question about a table is answered by a page, and reads `Limits.questionEntries` entries at most, even if none fits. The rest

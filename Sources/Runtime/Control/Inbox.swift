@@ -1,6 +1,6 @@
 public import CallFlow
 public import Cluster
-public import Platform
+public import TrunklinePlatform
 
 /// Control's entry point for other threads, which accepts only values: inputs, and questions. Those of one thread arrive in
 /// order, each kind by itself.

@@ -1,9 +1,9 @@
-import AppProtocol
 import CallFlow
-import MediaSession
-public import Platform
-import SIPDialogs
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineMediaSession
+public import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// Control's counts. Written on the control thread, read by the thread that renders.
 public final class ControlMetrics: Sendable {

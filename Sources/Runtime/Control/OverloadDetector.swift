@@ -1,5 +1,5 @@
-import Bytes
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Whether new calls must be refused, and why. No clock, no I/O.
 ///

@@ -1,7 +1,7 @@
 import CallFlow
-import Platform
 import Synchronization
 import Trunking
+import TrunklinePlatform
 
 /// Control's counts by trunk. A trunk that left the configuration is counted under `removed` from a second after its last call's
 /// end.

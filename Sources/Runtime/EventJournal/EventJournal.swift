@@ -1,5 +1,5 @@
 import Foundation
-import Platform
+import TrunklinePlatform
 
 /// The writing side of the event journal: append-only files in their own folder. Blocks; one thread.
 ///

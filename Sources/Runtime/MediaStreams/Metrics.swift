@@ -1,4 +1,4 @@
-import Platform
+import TrunklinePlatform
 
 /// What streams count.
 final class StreamMetrics: Sendable {

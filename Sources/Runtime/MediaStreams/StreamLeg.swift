@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
 import CallFlow
 import Logging
-import MediaSession
-import Platform
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
 
 /// One call's stream: the WebSocket to its peer, and the two rings to the media thread. On the streams' thread.
 final class StreamLeg {

@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 import WebSocket
 
 /// One WebSocket that we open (RFC 6455), over TCP or TLS: messages are sent in the order of `send`, and received. On the

@@ -1,7 +1,7 @@
-import AudioCodecs
 import CallFlow
 import Foundation
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// The wire format of Twilio's Media Streams: JSON text messages, audio in Base64; or, in the formats `pcm8` and `pcm16`,
 /// audio in binary messages of 16-bit samples, little-endian, and JSON for the rest.

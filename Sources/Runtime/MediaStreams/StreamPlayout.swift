@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The peer's audio and marks that the media thread has not read yet, in their order. Audio may arrive faster than it is played,
 /// as generated speech does, or in bursts, as a network delivers it.

@@ -1,8 +1,8 @@
-import Bytes
 public import CallFlow
 public import Logging
-public import Platform
 import Synchronization
+import TrunklineBytes
+public import TrunklinePlatform
 
 /// The streams of all calls, on their own thread.
 ///

@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
-import MediaSession
-import Platform
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// The addresses that media is offered at now, and the ports of the app sockets there. A value: each call reads one state of it.
 struct AddressBook {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The leg that a datagram's source belongs to: a flat table with open addressing, no allocation after it is made. Keyed by the
 /// receiving socket and the remote address. Removal shifts followers back, so there are no tombstones.

@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The sockets of one media thread that app legs share, one for each address. Addresses are added and removed while it runs: a
 /// socket is retired, and closed when no session is left that was offered it. Sessions have serial numbers: `after` is that of

@@ -1,6 +1,6 @@
-import AudioCodecs
-import Bytes
-import Platform
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The cost of a transcoded call on this machine, measured before the first one.
 enum CallCost {
@@ -14,7 +14,7 @@ enum CallCost {
     }
     var random = SplitMix64(seed: 1)
     var samples = [Int16](repeating: 0, count: 160)
-    var packet = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+    var packet = [UInt8](repeating: 0, count: TrunklineAudioCodecs.Limits.opusFrameLength)
     var quickest = Duration.seconds(1)
     for _ in 0..<frames {
       // A buzz with noise: all of the encoder's searches run.

@@ -1,8 +1,8 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
-import MediaSession
-import Platform
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// Memory for reading datagrams in batches: slots, addresses and message headers, made once. One thread.
 struct ReceiveBatch: ~Copyable {

@@ -1,7 +1,7 @@
-import Bytes
-import DTLS
-import MediaSession
-import Platform
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// One key's state; only the DTLS thread uses it.
 final class Handshake {

@@ -1,7 +1,7 @@
-import Bytes
-import DTLS
-import MediaSession
-import Platform
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// An input of the DTLS thread: a session's request and the mailbox for its answer.
 enum HandshakeWork: Sendable {

@@ -1,5 +1,5 @@
-import MediaSession
-import Platform
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// How well each leg's stream arrived, once per leg, call and 5 s: the figures of RFC 3611 and G.107.
 struct LegMetrics: Sendable {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The load limit of a media thread. It gets the thread's share of a core and the lateness of its ticks ten times a second, and
 /// returns a ceiling for the encoders' complexity and the number of calls that may still be reserved. No clock, no I/O.

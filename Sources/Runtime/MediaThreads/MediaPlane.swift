@@ -1,9 +1,9 @@
-import Bytes
-import DTLS
 import Logging
-import MediaSession
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// All media of the process: `media-0`… with their sockets and sessions, and `dtls-0`. Used by the control thread; safe from any.
 ///

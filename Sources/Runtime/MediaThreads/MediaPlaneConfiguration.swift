@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Where media is received and sent; from `media:` of the configuration.
 public struct MediaPlaneConfiguration: Sendable {

@@ -1,4 +1,4 @@
-import MediaSession
+import TrunklineMediaSession
 
 // Calls whose parties hear each other: one mixer for each group, made with its first member and freed with its last.
 

@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The load that a media thread reports, and the limits that the façade reads. Any thread.
 final class ThreadLoad: Sendable {

@@ -1,10 +1,10 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
-import MediaSession
-import Platform
-import RTP
-import STUN
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSTUN
 
 extension MediaWorker {
   // MARK: Commands

@@ -1,9 +1,9 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
-import MediaSession
-import Platform
-import STUN
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineSTUN
 
 /// The work of one media thread: its sockets, its sessions, their ticks. Made inside the thread and never leaves it.
 ///

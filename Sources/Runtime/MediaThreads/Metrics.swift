@@ -1,8 +1,8 @@
-import Bytes
-import JitterBuffer
-import MediaSession
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// The counts of the media threads, readable from any thread.
 public final class MediaMetrics: Sendable {

@@ -1,6 +1,6 @@
-import Bytes
-import MediaSession
-import Platform
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
 
 /// A session with the thread's data about it. Lives behind a pointer in the thread's table.
 struct SessionEntry: ~Copyable {

@@ -1,5 +1,5 @@
-import Bytes
-import MediaSession
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// A 20 ms tick of one direction of a session.
 struct SessionTick: Equatable {

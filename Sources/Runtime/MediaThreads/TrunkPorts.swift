@@ -1,6 +1,6 @@
-import Bytes
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The two sockets of one call's trunk leg: RTP on an even port, RTCP on the next (RFC 3550 §11). Closed when the object is
 /// released.

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
 import HTTP
 public import Logging
-public import Platform
+import TrunklineBytes
+public import TrunklinePlatform
 
 /// The verify thread: requests the attestation of a caller from a service (RFC 8224 §6.2 done elsewhere). No call waits for it; a
 /// question that fails, is late or exceeds the limit is answered with nil, and the call continues unverified.

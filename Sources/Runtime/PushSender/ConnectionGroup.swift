@@ -1,7 +1,7 @@
-import Bytes
-import CCurl
+import CTrunklineCurl
 import HTTP
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// One `CURLM` with its own connections, watched by the event loop. One thread.
 final class ConnectionGroup {

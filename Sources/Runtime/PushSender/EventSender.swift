@@ -1,10 +1,10 @@
-import Bytes
 import EventJournal
 import Foundation
 import HTTP
 public import Logging
-public import Platform
 public import PushPolicy
+import TrunklineBytes
+public import TrunklinePlatform
 
 /// The events thread: sends the events of the event journal to webhooks, at least once and in order for each subject
 /// (`EventSink`). No thread waits for it, and a dead webhook delays no other.

@@ -1,8 +1,8 @@
-import Bytes
-import CCurl
+import CTrunklineCurl
 import Logging
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The work of an `HTTPThread`: all of it on that thread.
 protocol HTTPWorker: AnyObject, SendableMetatype {

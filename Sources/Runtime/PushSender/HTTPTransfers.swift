@@ -1,8 +1,8 @@
-import Bytes
-import CCurl
+import CTrunklineCurl
 import HTTP
 import Logging
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// libcurl's multi interface on an event loop: HTTP/2 over TLS 1.2 or newer, many streams per connection; the only extra thread
 /// is libcurl's resolver. One thread (the loop's). A request costs about 130 µs CPU.

@@ -1,9 +1,9 @@
-public import Bytes
 import HTTP
 public import JSONWebToken
 public import Logging
-public import Platform
 import PushPolicy
+public import TrunklineBytes
+public import TrunklinePlatform
 
 /// The keys thread: fetches the JSON Web Key Set for checking login tokens (`auth.jwt.jwks_url`), by the rules of `KeyRefresh`.
 /// No call and no login waits for it.

@@ -1,5 +1,5 @@
-import Platform
 import PushPolicy
+import TrunklinePlatform
 
 /// The counts of the push thread. Any thread reads.
 public final class PushStatistics: Sendable {

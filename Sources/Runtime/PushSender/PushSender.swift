@@ -1,7 +1,7 @@
-public import Bytes
 public import Logging
-public import Platform
 public import PushPolicy
+public import TrunklineBytes
+public import TrunklinePlatform
 
 /// The push thread: runs a `PushMachine` over HTTP/2. It holds no call, and no call waits for it.
 ///

@@ -1,7 +1,7 @@
-import Bytes
 import Logging
-import Platform
 import PushPolicy
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The work of the push thread: mailbox → machine → transfers → machine.
 final class PushWorker: HTTPWorker {

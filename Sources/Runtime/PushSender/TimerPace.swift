@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// How often a timer for the deadlines of thousands fires: every `pause` at most, counted from when it fired last. Counted from now, each piece of
 /// news would put a deadline off that has come, and none would be met for as long as there is news.

@@ -1,8 +1,8 @@
-import Bytes
-import CCurl
+import CTrunklineCurl
 import Glibc
 import HTTP
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// One `CURL`: a request and its answer so far. Lives until the answer is complete; one thread.
 final class Transfer {

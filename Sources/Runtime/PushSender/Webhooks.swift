@@ -1,8 +1,8 @@
-public import Bytes
 import HTTP
 public import Logging
-public import Platform
 public import PushPolicy
+public import TrunklineBytes
+public import TrunklinePlatform
 
 /// The webhook thread: asks the operator's servers to which users a call is routed, and whether users exist. No thread waits for
 /// it.

@@ -1,5 +1,5 @@
 import Glibc
-import Platform
+import TrunklinePlatform
 
 /// Unfinished files of a process that was killed.
 enum Leftovers {

@@ -1,5 +1,5 @@
 import CallFlow
-import Platform
+import TrunklinePlatform
 
 final class RecorderMetrics: Sendable {
   let running = Gauge()

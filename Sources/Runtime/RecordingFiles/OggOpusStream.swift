@@ -1,5 +1,5 @@
-import AudioCodecs
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// Ogg Opus of two channels (RFC 7845), each a separate stream: with mapping family 1 without coupling, neither side is audible
 /// in the other's channel.

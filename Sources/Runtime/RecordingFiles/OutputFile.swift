@@ -1,5 +1,5 @@
 import Glibc
-import Platform
+import TrunklinePlatform
 
 /// A file that gets its name only when it is complete: until then it is `NAME.part`. Octets are gathered and written in large
 /// pieces.

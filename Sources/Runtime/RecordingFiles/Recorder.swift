@@ -1,10 +1,10 @@
-import Bytes
 public import CallFlow
 import Glibc
 public import Logging
-import MediaSession
-public import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklineMediaSession
+public import TrunklinePlatform
 
 /// The folder of recordings.
 public struct RecordingFolder: Sendable, Equatable {

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
 import CallFlow
 import Glibc
-import MediaSession
-import Platform
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
 
 /// One recording that is being written.
 struct RecordingWriter: ~Copyable {

@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// Aligns the frames of both sides of a call on one time line, in pairs of 20 ms.
 ///

@@ -1,4 +1,4 @@
-import AudioCodecs
+import TrunklineAudioCodecs
 
 /// RIFF WAVE of two channels of 16 bit.
 enum WAVFormat {

@@ -1,5 +1,5 @@
-import Platform
-import Trunking
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// What the resolver counts.
 final class ResolverMetrics: Sendable {

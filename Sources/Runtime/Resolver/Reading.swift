@@ -1,8 +1,8 @@
-import Bytes
-import CAres
+import CTrunklineAres
 import Glibc
-import Platform
-import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// c-ares's linked lists as values. The lists live until the end of each function.
 

@@ -1,9 +1,9 @@
-public import Bytes
-import CAres
+import CTrunklineAres
 import Glibc
 public import Logging
-public import Platform
-public import Trunking
+public import TrunklineBytes
+public import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// Questions to the domain name system through c-ares, on the loop of the asking thread: nothing here waits.
 ///

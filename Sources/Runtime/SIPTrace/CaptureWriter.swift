@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Writes pcapng (draft-ietf-opsawg-pcapng): a section header, one interface of raw IP packets (LINKTYPE_RAW), enhanced packet
 /// blocks with microseconds and comments, and interface statistics at the end. IP, UDP and TCP headers are made here from the

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A captured message in Homer's format: the Homer Encapsulation Protocol, version 3 ("EEP/HEP, The Extensible Encapsulation
 /// protocol", revision 36): `HEP3`, the total length, and chunks of vendor, type, length and value.

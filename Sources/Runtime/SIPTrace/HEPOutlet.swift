@@ -1,8 +1,8 @@
-public import Bytes
 public import Logging
-public import Platform
-public import SIPDialogs
 import Synchronization
+public import TrunklineBytes
+public import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// Sends every SIP message to a capture server, such as Homer, as HEP3 over UDP.
 ///

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// One trace: its subject, the messages that wait for its reader, and its file so far.
 struct Trace {

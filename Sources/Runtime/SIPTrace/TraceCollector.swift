@@ -1,7 +1,7 @@
-public import Bytes
-import Platform
-public import SIPDialogs
 import Synchronization
+public import TrunklineBytes
+import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// Which messages a trace records.
 public enum TraceSubject: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import Bytes
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// One message as the transport sent or received it, without TLS.
 struct TracedMessage: Sendable {

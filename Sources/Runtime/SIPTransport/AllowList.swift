@@ -1,5 +1,5 @@
-import Bytes
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// The addresses that may send SIP to us. Packets from all others are dropped unread and unanswered.
 ///

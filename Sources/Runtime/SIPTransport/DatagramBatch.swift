@@ -1,8 +1,8 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
-import Platform
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// The datagrams that one step sends from one socket, in one slab, for one `sendmmsg`.
 struct DatagramBatch {

@@ -1,7 +1,7 @@
-import Bytes
-import CLinux
+import CTrunklineLinux
 import Glibc
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// ICMP errors of a UDP socket with IP_RECVERR (ip(7)): each contains the address that the lost datagram was sent to.
 enum ErrorQueue {

@@ -1,5 +1,5 @@
-import Bytes
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Admits connections of guests: peers that are not listed and have not answered a challenge yet.
 ///

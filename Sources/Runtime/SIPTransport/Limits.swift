@@ -1,4 +1,4 @@
-import Platform
+import TrunklinePlatform
 
 // The named limits of this module: every bound on a queue, table or message.
 enum Limits {

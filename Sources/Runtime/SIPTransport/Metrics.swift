@@ -1,6 +1,6 @@
-import Platform
-import SIP
-import SIPDialogs
+import TrunklinePlatform
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// The rows of `messages` that were used before, found by numbers instead of three texts. One thread.
 struct MessageCounts {

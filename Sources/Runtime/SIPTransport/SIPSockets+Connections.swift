@@ -1,8 +1,8 @@
-import Bytes
 import Glibc
 import Logging
-import Platform
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// TCP and TLS: accepts, makes, uses and ends connections.
 extension SIPSockets {

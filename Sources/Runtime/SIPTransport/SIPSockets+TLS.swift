@@ -1,6 +1,6 @@
-import Bytes
 import Logging
-public import Platform
+import TrunklineBytes
+public import TrunklinePlatform
 
 /// Certificates are read when they are set, and again on request; open connections keep those of their handshake.
 extension SIPSockets {

@@ -1,9 +1,9 @@
-import Bytes
 import Glibc
 import Logging
-import Platform
-import SIP
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// The SIP sockets of the gateway: UDP, TCP and TLS listeners, and connections to trunks. Carries messages between them and a
 /// `UserAgent`.

@@ -1,8 +1,8 @@
-import Bytes
 import Glibc
-import Platform
-import SIP
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// One TCP connection with a trunk, accepted or made by us, with TLS or without: framing inwards, a bounded queue outwards, one
 /// deadline at a time.

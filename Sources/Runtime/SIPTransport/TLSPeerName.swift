@@ -1,6 +1,6 @@
-import Bytes
-import COpenSSL
-import Platform
+import CTrunklineOpenSSL
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Why a certificate is not for a SIP domain (RFC 5922 §7.1, §7.2); nil if it is. Only the `sip:` URIs among its alternative
 /// names count; without them its DNS names; without those the common name. Wildcards, which SIP does not define, count only where

@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
-import Platform
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// One UDP listener: receives datagrams of allowed sources, and gathers those sent in a step.
 final class UDPPort {

@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Counters of the shared store's thread; readable on any thread.
 final class SharedStoreMetrics: Sendable {

@@ -1,7 +1,7 @@
-import Bytes
 import Logging
-public import Platform
 import RESP
+import TrunklineBytes
+public import TrunklinePlatform
 
 /// Reads the cluster's stream of records and waits for more. Runs on the thread that calls `run`, which returns at the end only.
 ///

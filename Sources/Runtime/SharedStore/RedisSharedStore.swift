@@ -1,8 +1,8 @@
-public import Bytes
 public import Cluster
 public import Logging
-public import Platform
 import Synchronization
+public import TrunklineBytes
+public import TrunklinePlatform
 
 /// The shared store of a cluster's nodes, by Redis or Valkey (single, behind Sentinel, or Redis Cluster): a thread with two
 /// connections, one for commands (in a Redis Cluster one for each shard) and one that is subscribed to this node's channel and to

@@ -1,7 +1,7 @@
-import Bytes
 import CallFlow
 import Cluster
 import RESP
+import TrunklineBytes
 
 /// Grants of login tokens. A user's row has two lines: the numbers that the user has, which the script writes, and the token's
 /// claims, which the node has signed. So a script can remove a number from a user without a signature, and no user gets a number

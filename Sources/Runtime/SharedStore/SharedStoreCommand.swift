@@ -1,9 +1,9 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import RESP
+import TrunklineBytes
 
 /// A `SharedStoreRequest` as a command of Redis, and how its reply is read.
 struct SharedStoreCommand: Sendable {

@@ -1,7 +1,7 @@
-import Bytes
 import Logging
-import Platform
 import RESP
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A connection that is being made, until its first commands are answered; then its owner has it.
 final class SharedStoreDialog {

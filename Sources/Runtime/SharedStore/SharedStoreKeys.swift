@@ -1,7 +1,7 @@
-import Bytes
 import CallFlow
 import Cluster
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// Names of keys and channels. The text between `{` and `}` chooses the slot of a Redis Cluster, so names in it are escaped.
 struct SharedStoreKeys: Sendable {

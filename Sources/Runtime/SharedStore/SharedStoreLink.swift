@@ -1,6 +1,6 @@
-import Bytes
-import Platform
 import RESP
+import TrunklineBytes
+import TrunklinePlatform
 
 /// One connection to a Redis: commands out in the order of `send`, values in. On the shared store's thread.
 final class SharedStoreLink {

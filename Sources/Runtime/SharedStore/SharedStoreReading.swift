@@ -1,9 +1,9 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import RESP
+import TrunklineBytes
 
 // Replies of Redis → `SharedStoreReply`. Values that cannot be read are left out and counted.
 

@@ -1,8 +1,8 @@
 import AppSessions
-import Bytes
 import Cluster
 import Devices
 import RESP
+import TrunklineBytes
 
 /// Handles a stored value without our signature that competed with ours: the shared store, which cannot verify it, kept it as the
 /// later value or as another node's claim. The request is sent again and names the value to be replaced; if that one has changed

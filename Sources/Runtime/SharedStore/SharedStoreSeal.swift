@@ -1,7 +1,7 @@
-import Bytes
 import JSONWebToken
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Signs the values that nodes write into the shared store, and verifies them when they are read: HMAC under a key derived from
 /// `cluster.key`, over the name of the key, the field in it and the value. So a client that may write to the shared store, but

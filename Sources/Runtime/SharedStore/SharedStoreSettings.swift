@@ -1,5 +1,5 @@
-public import Bytes
-public import Platform
+public import TrunklineBytes
+public import TrunklinePlatform
 
 /// The address of the shared store, and how to connect to it.
 public struct SharedStoreSettings: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import Bytes
 import Cluster
+import TrunklineBytes
 
 /// The command connection to one primary, and the commands that wait for its answers, which arrive in the order of the commands.
 ///

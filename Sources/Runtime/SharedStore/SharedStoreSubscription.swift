@@ -1,5 +1,5 @@
-import Bytes
 import RESP
+import TrunklineBytes
 
 /// The connection that receives messages. It is pinged every second: a half-open one would be silent for ever.
 final class SharedStoreSubscription {

@@ -1,7 +1,7 @@
-import Bytes
 import Cluster
-import Platform
 import RESP
+import TrunklineBytes
+import TrunklinePlatform
 
 // Finds the primaries, and greets them.
 

@@ -1,6 +1,6 @@
-import Bytes
 import Cluster
 import RESP
+import TrunklineBytes
 
 // Answers and messages.
 

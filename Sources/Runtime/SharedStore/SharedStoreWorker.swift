@@ -1,8 +1,8 @@
-import Bytes
 import Cluster
 import Logging
-import Platform
 import RESP
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The shared store's thread: its connections, when they are tried again, and the events that its owner gets.
 ///

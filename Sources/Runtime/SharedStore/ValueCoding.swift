@@ -1,13 +1,13 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Devices
 import Foundation
 import JSONWebToken
 import PushPolicy
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 // Values as JSON with `v`, the format. Names are short: of an idle device nothing else is in the shared store. Unknown fields are
 // ignored; a value that is not JSON, is longer than `Cluster.Limits.valueBytes` or has a format that we do not read is nil, and

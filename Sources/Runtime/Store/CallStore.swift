@@ -1,12 +1,12 @@
-public import Bytes
 public import CallFlow
 public import Devices
 import EventJournal
 import Glibc
 public import Logging
-public import Platform
-public import SIPDialogs
 import Synchronization
+public import TrunklineBytes
+public import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// The store thread: journal of started calls, file of call records, devices. No thread waits for it.
 ///

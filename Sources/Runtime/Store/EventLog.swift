@@ -1,7 +1,7 @@
 import CallFlow
 import EventJournal
 import Foundation
-import Platform
+import TrunklinePlatform
 
 /// The folder of events, and their source.
 public struct EventSettings: Sendable {

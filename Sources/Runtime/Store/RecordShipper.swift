@@ -1,9 +1,9 @@
-import Bytes
 import CallFlow
 import Foundation
 import Logging
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The stream's answer to a record.
 public enum RecordAnswer: Sendable {

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Glibc
+import TrunklineBytes
 
 /// Whole lines of the records file from any byte on, through log rotation: a moved file is read to its end, then its successors,
 /// the current one last. Blocks; used by the thread that writes the file, so that a moved one no longer grows.

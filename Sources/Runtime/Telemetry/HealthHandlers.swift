@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The answers of the admin endpoints as bytes; a server elsewhere sends them. Any thread.
 public struct HealthHandlers: Sendable {

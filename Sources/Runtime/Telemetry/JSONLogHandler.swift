@@ -1,6 +1,6 @@
-import Bytes
 import Logging
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// One JSON object a line: `ts`, `level`, `label`, `msg`, then the metadata.
 ///

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Builds a flat JSON object: enough for health pages and log lines, without Foundation.
 struct JSONText {

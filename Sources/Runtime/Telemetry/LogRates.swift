@@ -1,7 +1,7 @@
-import Bytes
 import Logging
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Limits how often the log has one kind of line by one cause: a party that can make us write could fill a disk. A kind is a
 /// logger's label with the message, which is constant; the line's metadata names the cause. Each has a burst and a rate, and so

@@ -1,7 +1,7 @@
-import Bytes
 import Glibc
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Writes log lines on its own thread, so that a slow disk or a full pipe never stops a call.
 ///

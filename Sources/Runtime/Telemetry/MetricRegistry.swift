@@ -1,5 +1,5 @@
-import Platform
 import Synchronization
+import TrunklinePlatform
 
 /// All metrics of the process, collected from their owners and rendered in Prometheus' text format 0.0.4.
 ///

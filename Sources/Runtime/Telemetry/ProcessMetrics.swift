@@ -1,6 +1,6 @@
-import Bytes
 import Glibc
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The process as the kernel sees it: under the names that Prometheus' own clients use.
 public enum ProcessMetrics {

@@ -1,6 +1,6 @@
-import Bytes
 public import Logging
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// One line for people: time, level, label, message, then `name=value`. Bounds and masks are those of `JSONLogHandler`.
 public struct TextLogHandler: LogHandler {

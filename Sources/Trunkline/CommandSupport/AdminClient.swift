@@ -1,7 +1,7 @@
-package import Bytes
-import CCurl
+import CTrunklineCurl
 import Foundation
-import Platform
+package import TrunklineBytes
+import TrunklinePlatform
 
 /// One HTTP request to the admin endpoint; blocks, for the command line only.
 package struct AdminClient {

@@ -1,8 +1,8 @@
 public import ArgumentParser
-public import Bytes
 import Dispatch
 import Foundation
 import Glibc
+public import TrunklineBytes
 
 /// Writes lines to standard error, safe for a terminal.
 package func complain(_ text: String) { FileHandle.standardError.write(Data((TerminalText.page(text) + "\n").utf8)) }

@@ -1,6 +1,6 @@
 package import Configuration
 package import JSONWebToken
-import Platform
+import TrunklinePlatform
 
 /// The token that a device logs in with.
 package enum LoginToken {

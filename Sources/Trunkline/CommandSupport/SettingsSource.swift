@@ -1,8 +1,8 @@
 package import ArgumentParser
-internal import Bytes
 package import Configuration
 import Foundation
-import Platform
+internal import TrunklineBytes
+import TrunklinePlatform
 
 /// Where a command's settings come from: a file, or the embedded defaults in the working directory.
 package struct SettingsSource: ParsableArguments {

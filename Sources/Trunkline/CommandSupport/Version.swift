@@ -1,4 +1,4 @@
-import CLinux
+import CTrunklineLinux
 
 /// Of the gateway and of the lab: they are built together.
 package enum Version {

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Configuration
 import Foundation
+import TrunklineBytes
 
 struct Calls: ParsableCommand {
   static let configuration = CommandConfiguration(

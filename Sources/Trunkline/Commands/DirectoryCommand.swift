@@ -2,8 +2,8 @@ import ArgumentParser
 import CommandSupport
 import Configuration
 import Foundation
-import Platform
 import Store
+import TrunklinePlatform
 
 /// `trunkline directory`: callers' names and blocked callers.
 struct DirectoryCommand: ParsableCommand {

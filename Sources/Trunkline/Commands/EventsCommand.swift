@@ -1,12 +1,12 @@
 import AppServer
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Foundation
 import Logging
-import Platform
 import PushPolicy
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 struct Events: ParsableCommand {
   static let configuration = CommandConfiguration(

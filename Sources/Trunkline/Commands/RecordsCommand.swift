@@ -1,10 +1,10 @@
 import ArgumentParser
-import Bytes
 import CommandSupport
 import Configuration
 import Foundation
-import Platform
 import SharedStore
+import TrunklineBytes
+import TrunklinePlatform
 
 /// `trunkline records`: the records of a whole cluster.
 struct RecordsCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import CommandSupport
 import Configuration
-import Platform
+import TrunklinePlatform
 
 struct Serve: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Columns as wide as their widest cell, two spaces between. A cell is one line, whatever a caller or an app has put into it.
 enum TextTable {

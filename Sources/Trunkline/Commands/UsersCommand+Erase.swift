@@ -1,8 +1,8 @@
 import ArgumentParser
 import CommandSupport
 import Configuration
-import Platform
 import Store
+import TrunklinePlatform
 
 extension UsersCommand {
   struct Erase: ParsableCommand {

@@ -1,6 +1,6 @@
-public import Bytes
 public import SharedStore
-public import Trunking
+public import TrunklineBytes
+public import TrunklineSIPDialogs
 
 extension Settings {
   /// The other nodes and the edges of this gateway.

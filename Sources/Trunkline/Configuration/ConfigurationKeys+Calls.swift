@@ -1,9 +1,9 @@
 import AppSessions
 import CallFlow
-import MediaSession
-import RTP
-import SIPDialogs
 import Trunking
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSIPDialogs
 
 /// Trunks and users, whose changes apply at SIGHUP.
 extension ConfigurationKeys {

@@ -1,9 +1,9 @@
-import Bytes
 import CallFlow
 import JSONWebToken
-import Platform
 import PushPolicy
-import RTP
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineRTP
 
 /// Every key of the configuration file, in the order of the reference.
 enum ConfigurationKeys {

@@ -1,5 +1,5 @@
 import CallFlow
-import SIPDialogs
+import TrunklineSIPDialogs
 
 /// Trunks that share addresses.
 extension ConfigurationParser {

@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
 import Foundation
 import JSONWebToken
-import MediaSession
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
 
 extension ConfigurationParser {
   /// `admin: { tokens: [ { name: crm, token_file: FILE, scopes: [ read, calls ], per_second: 20 } ] }`

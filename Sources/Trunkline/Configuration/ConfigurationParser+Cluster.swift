@@ -1,10 +1,10 @@
-import Bytes
 import CallFlow
 import Foundation
-import Platform
-import SIPDialogs
 import SharedStore
 import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// `cluster:`.
 extension ConfigurationParser {

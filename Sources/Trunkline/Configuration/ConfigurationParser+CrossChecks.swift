@@ -1,6 +1,6 @@
-import Bytes
 import CallFlow
 import JSONWebToken
+import TrunklineBytes
 
 /// Checks over several keys: names that must exist, values that must not conflict.
 extension ConfigurationParser {

@@ -1,6 +1,6 @@
-import AudioCodecs
 import CallFlow
-import MediaSession
+import TrunklineAudioCodecs
+import TrunklineMediaSession
 import Yams
 
 /// `diversions:` of a user or a route: the rules for unanswered calls.

@@ -1,6 +1,6 @@
-import Bytes
 import CallFlow
 import PushPolicy
+import TrunklineBytes
 
 extension Settings {
   /// `events:`.

@@ -1,5 +1,5 @@
 import Foundation
-import Platform
+import TrunklinePlatform
 
 /// `serve --check`: checks the files that `serve` opens when it starts.
 extension ConfigurationParser {

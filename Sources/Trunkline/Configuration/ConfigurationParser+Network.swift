@@ -1,6 +1,6 @@
-import Bytes
-import Platform
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 
 /// Checks for addresses at which peers cannot reach us.
 extension ConfigurationParser {

@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
 import JSONWebToken
 import PushPolicy
+import TrunklineBytes
 import Yams
 
 /// `push:`. Every key is read and tried, so that `serve --check` finds faults that Apple, Google or a browser would refuse.

@@ -1,6 +1,6 @@
-import AudioCodecs
 public import CallFlow
-import MediaSession
+import TrunklineAudioCodecs
+import TrunklineMediaSession
 
 extension Settings {
   /// `recording:`.

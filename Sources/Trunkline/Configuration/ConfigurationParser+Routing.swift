@@ -1,6 +1,6 @@
 import AppSessions
-import Bytes
 import CallFlow
+import TrunklineBytes
 import Yams
 
 /// Users and routes, which are read again at SIGHUP.

@@ -1,9 +1,9 @@
 import AppSessions
-import Bytes
 import CallFlow
 import JSONWebToken
-import Platform
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 import Yams
 
 extension ConfigurationParser {

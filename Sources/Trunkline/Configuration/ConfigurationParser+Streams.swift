@@ -1,5 +1,5 @@
-import Bytes
 import CallFlow
+import TrunklineBytes
 
 /// `to: wss://…` of a route, and the keys that belong to it.
 extension ConfigurationParser {

@@ -1,8 +1,8 @@
-import Bytes
 import CallFlow
-import Platform
-import SIPDialogs
 import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
 import Yams
 
 /// `trunks:`, read again at SIGHUP.

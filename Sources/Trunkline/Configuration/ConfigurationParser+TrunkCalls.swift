@@ -1,11 +1,11 @@
-import AppProtocol
-import AudioCodecs
 import CallFlow
-import MediaSession
 import PhoneNumbers
-import RTP
-import SIPDialogs
 import Trunking
+import TrunklineAppProtocol
+import TrunklineAudioCodecs
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSIPDialogs
 
 /// How a trunk's calls behave: media, features that are offered, required and accepted, and how the trunk writes numbers.
 extension ConfigurationParser {

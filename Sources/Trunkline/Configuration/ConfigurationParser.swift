@@ -1,4 +1,4 @@
-import MediaSession
+import TrunklineMediaSession
 import Yams
 
 /// Walks the node tree and continues after a problem, so that one run reports them all.

@@ -1,6 +1,6 @@
-import COpenSSL
+import CTrunklineOpenSSL
 import Foundation
-import Platform
+import TrunklinePlatform
 
 /// A PEM file as OpenSSL reads it, for checks of dates and key pairs. TLS reads the file again.
 package struct PEMFile {

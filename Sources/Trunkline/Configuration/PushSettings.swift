@@ -1,5 +1,5 @@
-public import Platform
 public import PushPolicy
+public import TrunklinePlatform
 
 extension Settings {
   /// How apps are woken; nothing is sent to the devices of a service without a provider.

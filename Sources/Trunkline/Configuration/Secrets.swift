@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import TrunklineBytes
 
 extension Section {
   /// The content of the file that `key` names, as bytes; nil if the key is absent or the file cannot be read (which is reported).

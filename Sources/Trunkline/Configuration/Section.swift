@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 import Yams
 
 /// One mapping of the file: its known keys by name. Every reader returns the default when the key is absent or wrong, and reports

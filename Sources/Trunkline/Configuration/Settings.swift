@@ -1,11 +1,11 @@
 public import AppSessions
-public import Bytes
 public import CallFlow
 public import JSONWebToken
-public import MediaSession
-public import Platform
-public import SIPDialogs
-public import Trunking
+import Trunking
+public import TrunklineBytes
+public import TrunklineMediaSession
+public import TrunklinePlatform
+public import TrunklineSIPDialogs
 
 /// The checked configuration of a gateway: every value of this type can be served. Made by `ConfigurationFile`. Settings of a
 /// machine have the machine's own type, with its defaults; the others are named as the file's keys.

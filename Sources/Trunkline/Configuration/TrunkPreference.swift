@@ -1,4 +1,4 @@
-import RTP
+import TrunklineRTP
 
 /// `prefer` of a trunk: which of its `codecs` are first in our offers and answers, and whether apps are offered the trunk's own.
 enum TrunkPreference: String, CaseIterable {

@@ -1,7 +1,7 @@
-import Bytes
 import Logging
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The thread `names`, for addresses in SDP that the configuration gives as names: looks them up each minute, because a
 /// public address may change under its name, and every two seconds while a name has no address. A look-up may be slow, so no

@@ -1,18 +1,18 @@
-import AppProtocol
 import AppServer
 import AppSessions
-import Bytes
 import CommandSupport
 import Configuration
 import Control
 import Foundation
 import JSONWebToken
-import MediaSession
-import Platform
-import SIPTrace
 import Store
 import Synchronization
 import Telemetry
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineSIPTrace
 
 /// The two HTTP servers: the app port with sessions and the web phone, and the admin port.
 final class AppComponent: Sendable {

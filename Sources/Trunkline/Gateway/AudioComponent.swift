@@ -2,8 +2,8 @@ import Configuration
 import Control
 import Logging
 import MediaStreams
-import Platform
 import RecordingFiles
+import TrunklinePlatform
 
 /// The users of calls' audio outside the media threads: the recorder, and the streams, which also send audio.
 final class AudioComponent: Sendable {

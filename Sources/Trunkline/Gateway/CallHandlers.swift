@@ -1,10 +1,10 @@
-import AppProtocol
 import AppServer
-import Bytes
 import CallFlow
 import Control
 import Foundation
-import MediaSession
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineMediaSession
 
 /// Live calls on the admin port: lists them, makes them, acts on them. Refusals are `APIError`s.
 ///
@@ -136,7 +136,8 @@ struct CallHandlers: Sendable {
     case .hold: return .hold(try ActionBody(body, ["on"]).flag("on"))
     case .mute: return .mute(try ActionBody(body, ["on"]).flag("on"))
     case .digits:
-      guard let digits = try ActionBody(body, ["digits"]).text("digits"), AppProtocol.Limits.digits.contains(digits.utf8.count),
+      guard let digits = try ActionBody(body, ["digits"]).text("digits"),
+        TrunklineAppProtocol.Limits.digits.contains(digits.utf8.count),
         digits.utf8.allSatisfy({ "0123456789ABCD*#".utf8.contains($0) })
       else { throw APIError(.badRequest, "digits: 1 to 64 of 0-9, A-D, * and #") }
       return .digits(CallDTMF(digits: digits))

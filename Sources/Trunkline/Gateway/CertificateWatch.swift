@@ -2,9 +2,9 @@ import Configuration
 import Foundation
 import Glibc
 import Logging
-import Platform
-import SIPTransport
 import Synchronization
+import TrunklinePlatform
+import TrunklineSIPTransport
 
 /// The thread `certificates` reads certificate files. They may be on a hung disk, so threads of calls do not read them.
 ///

@@ -1,7 +1,7 @@
-import Bytes
 import CallFlow
 import Cluster
 import Foundation
+import TrunklineBytes
 
 /// Reads one page of the cluster's live calls: this node's from its own memory, other nodes' from the shared store, node after
 /// node.

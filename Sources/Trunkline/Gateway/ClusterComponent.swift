@@ -1,5 +1,4 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import CommandSupport
@@ -8,12 +7,13 @@ import Control
 import Foundation
 import Glibc
 import Logging
-import Platform
-import SIPDialogs
-import SIPTransport
 import SharedStore
 import Store
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 /// A gateway's part in a cluster: its incarnation, the tokens that all nodes share, the shared store's thread, and control's
 /// reports about other nodes.

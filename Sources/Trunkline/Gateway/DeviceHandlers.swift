@@ -1,13 +1,13 @@
 import AppServer
 import AppSessions
-import Bytes
 import CallFlow
 import Control
 import Devices
 import Foundation
-import Platform
 import PushPolicy
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Devices and pushes on the admin port.
 ///

@@ -1,4 +1,3 @@
-import AppProtocol
 import AppServer
 import AppSessions
 import Configuration
@@ -6,6 +5,7 @@ import Control
 import Foundation
 import HTTP
 import Store
+import TrunklineAppProtocol
 
 extension Settings {
   var historySettings: HistorySettings { .init(keep: history.keep, perUser: history.perUser) }

@@ -1,11 +1,11 @@
 import AppServer
-import Bytes
 import CallFlow
 import Configuration
 import Control
 import EventJournal
 import Foundation
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 extension Settings {
   /// `source` of CloudEvents: this node.

@@ -1,7 +1,7 @@
 import AppServer
 import Configuration
 import Logging
-import Platform
+import TrunklinePlatform
 
 extension Gateway {
   /// RTP and RTCP of the trunk leg; app legs share a socket for each media thread.

@@ -1,10 +1,10 @@
-import Bytes
 import Control
 import Logging
 import MediaThreads
-import Platform
-import SIPDialogs
-import SIPTransport
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 /// Consequences of changes of our own addresses and of the trunks' servers. On the control thread.
 extension Gateway {

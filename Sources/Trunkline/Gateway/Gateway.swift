@@ -1,24 +1,24 @@
 import AppServer
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import CommandSupport
 import Configuration
 import Control
-import DTLS
 import Logging
 import MediaThreads
-import Platform
 import PushSender
-import Resolver
-import SIPDialogs
-import SIPTrace
-import SIPTransport
 import Store
 import Synchronization
 import Telemetry
 import Trunking
+import TrunklineBytes
+import TrunklineDTLS
+import TrunklinePlatform
+import TrunklineResolver
+import TrunklineSIPDialogs
+import TrunklineSIPTrace
+import TrunklineSIPTransport
 
 /// The assembled gateway: only this type makes and connects Runtime types.
 ///

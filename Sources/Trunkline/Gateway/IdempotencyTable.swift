@@ -1,7 +1,7 @@
 import AppServer
-import Bytes
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Answers by Idempotency-Key: a program that did not receive the answer to a POST repeats it, and nothing is done twice. Any
 /// thread.

@@ -2,9 +2,9 @@ import AppSessions
 import Configuration
 import JSONWebToken
 import Logging
-import Platform
 import PushSender
 import Synchronization
+import TrunklinePlatform
 
 /// Passes keys of login tokens that come from a URL (`auth.jwt.jwks_url`) from the thread that fetches them to the app port. Idle
 /// if the keys are in a file.

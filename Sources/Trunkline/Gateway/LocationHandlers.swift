@@ -1,11 +1,11 @@
-import AppProtocol
 import AppServer
-import Bytes
 import CallFlow
 import Cluster
 import Control
 import Foundation
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// Locations of users, devices and calls in the cluster, on the admin port.
 ///

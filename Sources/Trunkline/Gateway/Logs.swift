@@ -1,7 +1,7 @@
 import Configuration
 import Logging
-import Platform
 import Telemetry
+import TrunklinePlatform
 
 /// Loggers of one process, which share one sink on standard error.
 struct Logs: Sendable {

@@ -1,9 +1,9 @@
-import Bytes
 import Configuration
 import Logging
 import MediaThreads
-import Platform
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The gateway's view of the network: the threads `network` and `names`, and the plan that follows from their results. Each
 /// change makes a new plan; media, readiness, log and the caller of `start` get it on the thread `network`.

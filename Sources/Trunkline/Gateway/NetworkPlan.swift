@@ -1,7 +1,7 @@
-import Bytes
 import Configuration
 import MediaThreads
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The configuration applied to the machine's current addresses: a value, computed again for each change of the network.
 struct NetworkPlan: Equatable {
@@ -42,7 +42,7 @@ struct NetworkPlan: Equatable {
 /// System calls that a plan needs beside the machine's addresses; tests replace them.
 struct NetworkQuestions {
   /// Whether a socket can be bound to an address that no interface has.
-  var isBindable: (IPAddress) -> Bool = { Platform.isBindable($0) }
+  var isBindable: (IPAddress) -> Bool = { TrunklinePlatform.isBindable($0) }
   /// Our address on the route to another.
   var route: (IPAddress) -> IPAddress? = { routeAddress(toward: SocketAddress($0, 0)) }
   /// A name's address.

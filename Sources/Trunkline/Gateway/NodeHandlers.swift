@@ -3,7 +3,7 @@ import CallFlow
 import Cluster
 import Control
 import Glibc
-import Platform
+import TrunklinePlatform
 
 /// A node of the cluster on the admin port.
 struct NodeRow: Codable, Sendable {

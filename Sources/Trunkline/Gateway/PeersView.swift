@@ -1,6 +1,6 @@
-import Bytes
 import Configuration
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// The addresses that peers of a listener or a trunk get from us: a line of the log for each, so that an operator sees them
 /// before the first call.

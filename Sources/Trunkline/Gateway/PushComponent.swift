@@ -1,5 +1,4 @@
 import AppSessions
-import Bytes
 import CallFlow
 import Configuration
 import Control
@@ -8,10 +7,11 @@ import Foundation
 import Glibc
 import JSONWebToken
 import Logging
-import Platform
 import PushPolicy
 import PushSender
 import Synchronization
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Connects control with the push thread: pushes of calls, and those of `trunkline push test`.
 final class PushComponent: Sendable {

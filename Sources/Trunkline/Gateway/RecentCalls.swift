@@ -1,7 +1,7 @@
-import AppProtocol
 import CallFlow
-import Platform
 import Synchronization
+import TrunklineAppProtocol
+import TrunklinePlatform
 
 /// The outcomes of calls for the status page, from their records: counts of the last hour by minute, and the last calls that
 /// ended.

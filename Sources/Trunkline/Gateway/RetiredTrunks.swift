@@ -1,5 +1,5 @@
-import Bytes
 import Configuration
+import TrunklineBytes
 
 /// The trunks of the current configuration, and those of earlier ones that still have calls or a registration to remove.
 struct RetiredTrunks {

@@ -3,8 +3,8 @@ import CommandSupport
 import Configuration
 import Glibc
 import Logging
-import Platform
 import Telemetry
+import TrunklinePlatform
 
 /// The life of a `serve` process: start, signals, drain, end. The main thread only waits for signals.
 enum ServeProcess {

@@ -1,12 +1,12 @@
-import Bytes
 import CallFlow
 import CommandSupport
 import Configuration
 import MediaThreads
-import Platform
-import SIPDialogs
-import SIPTransport
 import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 /// The operator's settings, converted to those of the machines.
 extension Settings {

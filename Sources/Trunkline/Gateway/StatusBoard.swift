@@ -1,11 +1,11 @@
 import AppServer
-import Bytes
 import CallFlow
 import Control
-import Platform
 import Synchronization
 import Telemetry
 import Trunking
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The content of the status page in one answer: `GET /v1/status`. It reads the calls from control at most once in
 /// `StatusLimits.life`, however many clients ask: clients meanwhile get the same answer. The states of trunks and components are

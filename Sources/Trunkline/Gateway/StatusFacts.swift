@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
 import CallFlow
 import CommandSupport
-import Platform
 import Synchronization
 import Trunking
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The quality of one side of a call on the status page, from the stream in its record.
 struct CallHeard: Encodable, Sendable, Equatable {

@@ -1,9 +1,9 @@
 import AppServer
-import Bytes
 import CallFlow
 import Control
 import Foundation
-import SIPTrace
+import TrunklineBytes
+import TrunklineSIPTrace
 
 /// SIP traces through the admin port, which `trunkline trace` uses.
 ///

@@ -1,8 +1,8 @@
 import AppServer
 import CallFlow
 import Control
-import Platform
 import Trunking
+import TrunklinePlatform
 
 /// Trunks on the admin port.
 ///

@@ -1,10 +1,10 @@
-import Bytes
 import Configuration
 import Logging
-import Platform
-import Resolver
-import SIPDialogs
 import Trunking
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineResolver
+import TrunklineSIPDialogs
 
 /// Looks up the names of trunks as the gateway does, for `serve --check`: by NAPTR and SRV too, which a name may have alone.
 enum TrunkNameCheck {

@@ -1,5 +1,5 @@
-import Platform
 import Trunking
+import TrunklinePlatform
 
 extension Readiness {
   /// Ready while one trunk is up, and if there are no trunks: then nothing is expected of them. Trunks that are down are named

@@ -1,4 +1,4 @@
-import Platform
+import TrunklinePlatform
 
 /// The names of the threads that a gateway cannot do without: docs/design/health.md.
 enum VitalThreads {

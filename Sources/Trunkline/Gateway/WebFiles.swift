@@ -1,5 +1,5 @@
-import Bytes
 import CWebFiles
+import TrunklineBytes
 
 /// The pages' files, embedded in the binary: the web phone with the browser client's package that it uses, and the status page.
 enum WebFiles {

@@ -1,9 +1,9 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
-import SIPDialogs
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineSIPDialogs
 
 /// The cluster as the answering node knows it, for rows that name a node.
 struct ClusterView: Sendable {

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// `call.group`: this call and `with` hear each other from now on, and so do all that either is in a group with. Without `with`
 /// this call leaves its group.

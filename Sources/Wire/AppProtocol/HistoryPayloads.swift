@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// `hist.list`: the user's calls on all devices, the most recently ended first. It changes nothing; a repeat is answered again.
 public struct HistoryList: Hashable, Sendable, Codable {

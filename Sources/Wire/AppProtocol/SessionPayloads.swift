@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A party: `k` is `phone` (E.164 with +), `email` or `generic`; `h` the handle, `n` a display name.
 public struct Handle: Hashable, Sendable, Codable {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// AEAD_AES_128_GCM (RFC 5116 §5.1) of short messages, over OpenSSL. Stateless, any thread; about 2 µs.
 public enum AEAD {

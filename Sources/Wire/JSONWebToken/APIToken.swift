@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// What a token of the admin API may do; none of them implies another.
 public enum APIScope: String, Sendable, CaseIterable {

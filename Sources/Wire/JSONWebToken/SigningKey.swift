@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// An RSA or P-256 key in OpenSSL's hands. Immutable after its creation, so any thread may sign and verify with it
 /// (OpenSSL's own contexts are made per operation).

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// Selects the one of several sources (SSRCs) on a leg that is played. Two may send at once, such as a music server beside the
 /// telephone that it took the call from: only one of them is played, complete, and the caller counts the other one's packets.

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Why bytes are not an RTP packet. Counted by the receiver, never fatal.
 public enum RTPParseError: Error, Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The effect of a received packet on its source's statistics.
 public enum ReceptionVerdict: Sendable, Equatable {

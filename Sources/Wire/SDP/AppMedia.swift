@@ -1,5 +1,5 @@
-import Bytes
-public import RTP
+import TrunklineBytes
+public import TrunklineRTP
 
 /// The agreed audio of an app leg: the peer's properties and preferences.
 public struct AppMedia: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Offer and answer of an app leg, one audio section (docs/reference/protocol.md, "Media on the app leg"). The gateway is
 /// ICE-lite and DTLS server, or client if the app answers `passive`; the app (for our own phone) has full ICE and is the DTLS

@@ -1,5 +1,5 @@
-import Bytes
-public import RTP
+import TrunklineBytes
+public import TrunklineRTP
 
 /// One payload type of a section with its `rtpmap` (or the static assignment of RFC 3551 §6) and `fmtp`.
 public struct AudioFormat: Hashable, Sendable {

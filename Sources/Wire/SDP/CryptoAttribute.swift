@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// The supported crypto-suites of RFC 4568 §6.2 and RFC 7714 §14.2, by their names in SDP.
 public enum CryptoSuite: String, Hashable, Sendable, CaseIterable {

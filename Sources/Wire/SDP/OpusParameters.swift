@@ -1,4 +1,4 @@
-public import RTP
+public import TrunklineRTP
 
 /// The Opus that the peer wants to receive (RFC 7587 §6.1); defaults if its description has none of it or the codec is another.
 public struct OpusParameters: Hashable, Sendable {

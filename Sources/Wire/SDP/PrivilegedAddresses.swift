@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 extension IPAddress {
   /// Addresses that a description from another machine must not make us send to: this machine, its link, and the metadata

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A certificate's hash (RFC 8122 §5).
 public struct FingerprintAttribute: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Reads the audio section of an app leg's description (docs/reference/protocol.md, "Media on the app leg") and refuses an
 /// insecure one. Gateway and phone differ in two points only.

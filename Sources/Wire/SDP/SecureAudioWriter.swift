@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Writes the audio section of an app leg, for the gateway and for the app.
 struct SecureAudioWriter {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 extension SessionDescription {
   /// Reads a description. Lines may end in CRLF or LF. Required: `v=0` first, a valid `m=` line for each section, and the

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 extension SessionDescription {
   /// The text with CRLF line ends. Line breaks and NUL within a value are left out, so that no value can add a line.

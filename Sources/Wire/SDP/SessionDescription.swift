@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// A session description (RFC 8866), as far as a gateway for audio needs it: lines of unknown type, `b=`, `i=`, `k=`, `r=` and
 /// the like are dropped when read; attributes are all kept in order.

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// The formats of one trunk leg and our payload types for them: those that our offers list, and those that may be received.
 ///

@@ -1,5 +1,5 @@
-import Bytes
-public import RTP
+import TrunklineBytes
+public import TrunklineRTP
 
 /// The trunk leg's audio as offer and answer settled it.
 public struct TrunkMedia: Hashable, Sendable {

@@ -1,5 +1,5 @@
-public import Bytes
-public import RTP
+public import TrunklineBytes
+public import TrunklineRTP
 
 /// Offer and answer (RFC 3264) of one trunk leg: one audio section, plain RTP or SRTP with keys in the description (RFC 4568).
 ///

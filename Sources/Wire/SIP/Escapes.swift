@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Undoes the backslashes of a quoted string.
 func unescapeQuoted(_ text: ArraySlice<UInt8>) -> String {

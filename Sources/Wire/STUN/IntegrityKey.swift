@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// A password in the form that HMAC-SHA1 uses (RFC 8489 §14.5): the two padded states, computed once. Prints as a mask. No
 /// allocation per message.

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// The attributes of TURN (RFC 8656 §18) and of long-term credentials (RFC 8489 §9.2) in a message, found without allocation.
 struct TURNAttributes {

@@ -1,5 +1,5 @@
-import Bytes
-import COpenSSL
+import CTrunklineOpenSSL
+import TrunklineBytes
 
 /// A view of a received message (RFC 8489 §5): the header and the attributes that ICE needs, found in one pass without
 /// allocation.

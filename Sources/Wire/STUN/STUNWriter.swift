@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Writes one message into the caller's buffer, attribute by attribute, without allocation.
 ///

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// The 96 bits that match an answer to its request.
 public struct TransactionID: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CTrunklineOpenSSL
 
 /// The opening handshake of RFC 6455 §4.2, without the request's own checks (method, path, origin are the server's business).
 public enum Handshake {

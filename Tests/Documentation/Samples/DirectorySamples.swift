@@ -1,5 +1,5 @@
-import CallDirectory
 import Foundation
+import TrunklineCallDirectory
 import TrunklineClient
 
 // The code blocks about the Call Directory stand here word for word: `DocumentationTests`.

@@ -1,7 +1,7 @@
-import ClientSockets
 import Foundation
 import Observation
 import TrunklineCallKit
+import TrunklineClient
 
 // Each code block of the articles and docstrings about `Phone` and `Call` stands here word for word: `DocumentationTests`.
 

@@ -1,4 +1,4 @@
-import CallDirectory
+import TrunklineCallDirectory
 
 /// Gives iOS the numbers that the app wrote. It has no network, and iOS never starts it for a call.
 final class Directory: TrunklineCallDirectoryProvider {

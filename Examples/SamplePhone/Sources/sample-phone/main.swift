@@ -3,7 +3,7 @@ import SamplePhone
 import TrunklineCallKit
 
 #if os(Linux)
-  import ClientSockets
+  import TrunklineClient
 #endif
 
 /// What an app has already: a backend that gives its user a token.

@@ -1,5 +1,5 @@
-import Bytes
 public import Foundation
+import TrunklineBytes
 
 /// The app's reports of its calls. Any thread, but a push is reported on the thread of its delegate (R22).
 extension CXProvider {

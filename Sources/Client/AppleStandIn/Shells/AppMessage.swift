@@ -1,5 +1,5 @@
-public import Bytes
 public import Foundation
+public import TrunklineBytes
 
 /// A message of an app's process to the phone: a value in one process, a line of JSON over a socket.
 public enum AppMessage: Codable, Sendable, Equatable {

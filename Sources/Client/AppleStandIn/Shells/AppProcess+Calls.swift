@@ -1,6 +1,6 @@
-import Bytes
 import Dispatch
 import Foundation
+import TrunklineBytes
 
 /// Reports, requests and actions of an app.
 extension AppProcess {

@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import TrunklineBytes
 
 /// Turns the phone's messages to the process into callbacks.
 extension AppProcess {

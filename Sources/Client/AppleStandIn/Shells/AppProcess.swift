@@ -1,6 +1,6 @@
-import Bytes
 import Dispatch
 import Foundation
+import TrunklineBytes
 
 /// One launch of an app as the surface sees it: providers, registries, controllers and the audio session are bound to it when
 /// they are made.

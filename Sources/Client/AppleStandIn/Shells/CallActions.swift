@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import TrunklineBytes
 
 /// Converts between CallKit's actions and the machine's requests.
 extension SystemMachine.Request {

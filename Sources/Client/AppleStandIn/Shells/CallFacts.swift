@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// The state of a call as an observer gets it.
 public struct CallFacts: Codable, Sendable, Equatable {

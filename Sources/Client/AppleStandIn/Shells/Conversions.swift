@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import TrunklineBytes
 
 /// Between Apple's values and the machine's.
 extension UUID {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Log lines of the events, by name.
 extension LogLine {

@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import TrunklineBytes
 
 /// Frames of the socket between an app's process and a handset: a JSON value and a line feed. Any split of the stream gives the
 /// same messages. Lines that are no message are counted and skipped; a line that is too long ends the connection.

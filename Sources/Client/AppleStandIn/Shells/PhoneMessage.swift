@@ -1,5 +1,5 @@
-public import Bytes
 public import Foundation
+public import TrunklineBytes
 
 /// A message of the phone to an app's process: a value in one process, a line of JSON over a socket.
 public enum PhoneMessage: Codable, Sendable, Equatable {

@@ -1,5 +1,5 @@
-public import Bytes
 import Foundation
+public import TrunklineBytes
 
 /// Messages of the app's process.
 extension PhoneModel {

@@ -1,5 +1,5 @@
-public import Bytes
 public import Foundation
+public import TrunklineBytes
 
 /// A phone as a person holds it: the system's machine, the screen, Recents, and a log. No clock, I/O or thread: a shell passes it
 /// inputs and performs its requests, in this process (`StandInPhone`) or over a socket (`trunkline-lab handset`).

@@ -1,5 +1,5 @@
-public import Bytes
 public import Foundation
+public import TrunklineBytes
 
 /// An entry of Recents.
 public struct Recent: Sendable, Equatable {

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// What a person sees.
 public struct Screen: Sendable, Equatable {

@@ -1,6 +1,6 @@
-import Bytes
 import Dispatch
 public import Foundation
+import TrunklineBytes
 
 /// A phone in this process: an app's real delegate code runs on it, and a test plays the person and the network.
 ///

@@ -1,5 +1,5 @@
-import Bytes
-import PhoneLog
+import TrunklineBytes
+import TrunklinePhoneLog
 
 /// Checks the system's actions: their order, their time limits, and their causes.
 extension TraceCheck {

@@ -1,5 +1,5 @@
-import Bytes
-import PhoneLog
+import TrunklineBytes
+import TrunklinePhoneLog
 
 /// Events of the app.
 extension TraceCheck {

@@ -1,5 +1,5 @@
-import Bytes
-import PhoneLog
+import TrunklineBytes
+import TrunklinePhoneLog
 
 /// Outputs that the machine expects, and those that are missing.
 extension TraceCheck {

@@ -1,5 +1,5 @@
-import Bytes
-import PhoneLog
+import TrunklineBytes
+import TrunklinePhoneLog
 
 /// Acts of the user and changes of the network: complete in the stand-in's log; the SDK's trace has only the app's view of them.
 extension TraceCheck {

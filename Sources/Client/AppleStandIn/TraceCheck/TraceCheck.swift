@@ -1,5 +1,5 @@
-import Bytes
-public import PhoneLog
+import TrunklineBytes
+public import TrunklinePhoneLog
 
 /// Runs a trace through `SystemMachine` and reports where trace and rules differ.
 ///

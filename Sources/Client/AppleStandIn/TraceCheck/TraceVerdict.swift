@@ -1,5 +1,5 @@
-public import Bytes
-public import PhoneLog
+public import TrunklineBytes
+public import TrunklinePhoneLog
 
 /// The findings of a trace by rule.
 public struct TraceVerdict: Sendable {

@@ -1,6 +1,6 @@
 #if os(iOS) || APPLE_SURFACE
   import AVFAudio
-  public import ClientMachines
+  public import TrunklineClientMachines
   public import Foundation
 
   /// The app's state as UIKit and AVFAudio report it, without linking UIKit: an extension has none.

@@ -1,9 +1,9 @@
-import AudioCodecs
-public import Bytes
 import Dispatch
 import Foundation
-import RTP
 import Synchronization
+import TrunklineAudioCodecs
+public import TrunklineBytes
+import TrunklineRTP
 
 /// An audio device of samples: plays its source once the call is connected, keeps what it receives. For bots, tests and machines
 /// without a sound card. Its own thread replaces the audio unit's.

@@ -1,7 +1,7 @@
-import Bytes
-import ClientMachines
 import Dispatch
 import Synchronization
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// Runs the phases of the audio device on its own queue, one after the other: a device that never returns must delay neither the
 /// call screen nor a push's report.

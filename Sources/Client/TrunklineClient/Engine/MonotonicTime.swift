@@ -1,6 +1,6 @@
-import Bytes
 import Dispatch
 import Foundation
+import TrunklineBytes
 
 /// The clock of engine, media thread and devices; it stops while the system sleeps.
 enum MonotonicTime {

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Foundation
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// Performs the machine's actions.
 extension PhoneEngine {

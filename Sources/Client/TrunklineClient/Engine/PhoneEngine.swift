@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Dispatch
 import Foundation
-import TURN
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineTURN
 
 /// Drives the phone's machine, which is used nowhere else. Every event enters on the engine's queue and is handled completely,
 /// with its effects, before the next.

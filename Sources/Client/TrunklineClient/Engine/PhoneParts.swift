@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Foundation
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// The parts of a phone.
 struct PhoneParts: Sendable {

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import PhoneLog
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklinePhoneLog
 
 /// The events by name: those of the call system as in docs/design/apple-stand-in.md, others by their own.
 extension PhoneTrace.State {

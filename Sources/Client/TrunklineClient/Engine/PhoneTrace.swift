@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Foundation
-import PhoneLog
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklinePhoneLog
 
 /// The last events of the phone, for a bug report and for `trunkline-lab check-trace`: a line each, in the stand-in's log format.
 ///

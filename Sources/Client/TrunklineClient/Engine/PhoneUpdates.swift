@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// Updates from the engine to the main actor. Only the latest states are kept, so that a main thread that hangs for long costs
 /// nothing; events are kept in order, at most `limit`.

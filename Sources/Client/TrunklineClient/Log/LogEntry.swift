@@ -1,6 +1,6 @@
-import Bytes
 public import Foundation
-import PhoneLog
+import TrunklineBytes
+import TrunklinePhoneLog
 
 extension Phone {
   /// One event, for a log that support staff read: ``Phone/log(_:to:)``.

@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Foundation
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// Log entries for the machine's inputs and actions. No clock: the same events cause the same entries.
 struct LogLines: Sendable {

@@ -1,6 +1,6 @@
-import Bytes
 import Dispatch
 import Synchronization
+import TrunklineBytes
 
 /// Passes entries to the app's sink, in order, on its own queue: a sink that is slow, or blocks, delays only itself. Waiting
 /// entries are limited; those of the launch wait until the app has set a sink.

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 #if canImport(Darwin)
   import Darwin

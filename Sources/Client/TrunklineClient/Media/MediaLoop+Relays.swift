@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import TURN
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineTURN
 
 /// Connections to TURN servers: each is on a thread of its own, which gives its news to the media thread.
 extension MediaLoop {

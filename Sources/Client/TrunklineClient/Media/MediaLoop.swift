@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import TURN
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineTURN
 
 #if canImport(Darwin)
   import Darwin

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import DTLS
 import Foundation
 import Synchronization
-import TURN
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineDTLS
+import TrunklineTURN
 
 #if canImport(Darwin)
   import Darwin

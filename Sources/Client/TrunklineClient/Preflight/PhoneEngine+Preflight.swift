@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Dispatch
-import RTP
-import TURN
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineRTP
+import TrunklineTURN
 
 /// The active preflight test, and the callbacks that wait for it.
 struct RunningPreflight {

@@ -1,6 +1,6 @@
-import Bytes
-import ClientMachines
-import TURN
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineTURN
 
 /// Tests the parts that a call needs. No clock, I/O or threads.
 ///

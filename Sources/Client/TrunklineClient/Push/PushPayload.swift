@@ -1,7 +1,7 @@
-import AppProtocol
-import Bytes
-import ClientMachines
 import Foundation
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// A push that wakes an app: version 1 of the payload (docs/design/devices-and-push.md). Accepts any bytes.
 public struct PushPayload: Sendable, Equatable {

@@ -1,7 +1,7 @@
-public import AppProtocol
-public import Bytes
 import Foundation
-import HPKE
+public import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklineHPKE
 
 /// A caller that no push service can read: the gateway seals it for this installation's key (docs/design/devices-and-push.md,
 /// `enc`).

@@ -1,7 +1,7 @@
-public import AppProtocol
-public import Bytes
-public import ClientMachines
 public import Dispatch
+public import TrunklineAppProtocol
+public import TrunklineBytes
+public import TrunklineClientMachines
 
 /// Shows calls to the user: CallKit by `TrunklineCallKit`, or the app itself (`CallSystem.none`).
 ///

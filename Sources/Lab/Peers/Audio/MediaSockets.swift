@@ -1,5 +1,5 @@
-import Bytes
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// A peer's sockets for RTP and, one port above, RTCP (RFC 3550 §11).
 enum MediaPorts {

@@ -1,6 +1,6 @@
-import Bytes
-import Platform
-import RTP
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineRTP
 
 /// Sends one RTP stream through a configurable network impairment.
 struct RTPSender {

@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Audio that a peer received, on its own time line: sample 0 is `origin`. At most ten minutes are kept.
 struct Recording: Sendable {

@@ -1,5 +1,5 @@
-import AudioCodecs
 import DemoSpeech
+import TrunklineAudioCodecs
 
 /// A peer's speech: samples played once or repeatedly, in frames of 20 ms.
 struct SpeechSource: Sendable {

@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import MediaSession
-import Platform
-import RTP
-import SDP
-import SRTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSRTP
 
 /// One RTP leg of the simulated carrier: speaks from a source, records received audio by RTP time, sends and receives telephone
 /// events.

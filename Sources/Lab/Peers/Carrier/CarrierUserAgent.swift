@@ -1,8 +1,8 @@
-import Bytes
 import Logging
-import Platform
-import SIPDialogs
-import SIPTransport
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineSIPDialogs
+import TrunklineSIPTransport
 
 /// A carrier's SIP user agent with its own sockets, run by the carrier's loop. It talks to one gateway.
 final class CarrierUserAgent {

@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// Imitates a bad network for the packets of a peer: loss, delay variation and reordering, the same for the same seed.
 struct Impairment: Sendable {

@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import Platform
-import RTP
-import SDP
-import SIPDialogs
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// A carrier for developers: places calls into a gateway or answers the calls it sends, speaks, records, plays digits, on request
 /// on a bad network. One event loop thread; `run` returns when its calls are over.

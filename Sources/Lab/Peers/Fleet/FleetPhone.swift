@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import DTLS
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineDTLS
+import TrunklinePlatform
 
 /// One phone of a fleet: the SDK's machine, and the state of its shell.
 final class FleetPhone {

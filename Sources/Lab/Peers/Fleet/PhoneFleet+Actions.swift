@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import ClientSockets
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClient
+import TrunklineClientMachines
+import TrunklinePlatform
 
 /// The inputs and actions of a phone's machine, as in the SDK's shell, with a system that performs all at once.
 extension PhoneFleet {

@@ -1,10 +1,9 @@
-import AppProtocol
-public import Bytes
-import ClientMachines
-import ClientSockets
-import DTLS
-import Platform
+import TrunklineAppProtocol
+public import TrunklineBytes
 import TrunklineClient
+import TrunklineClientMachines
+import TrunklineDTLS
+import TrunklinePlatform
 
 /// Many phones in one process: the SDK's machine for each, one event loop, one thread for all WebSockets. Speech is coded once
 /// and replayed as PCMU, which the gateway relays. A phone answers automatically or on a command.

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import DTLS
-import Platform
-import RTP
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
+import TrunklineDTLS
+import TrunklinePlatform
+import TrunklineRTP
 
 /// The app's half of one call: a session, another one if another node has the call, a call, its media and one socket.
 final class AppLoadLeg {

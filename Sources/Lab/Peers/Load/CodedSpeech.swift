@@ -1,6 +1,6 @@
-import AudioCodecs
 import DemoSpeech
-import RTP
+import TrunklineAudioCodecs
+import TrunklineRTP
 
 /// The two sentences, coded once in frames of 20 ms and replayed by every call.
 struct CodedSpeech {
@@ -46,7 +46,7 @@ struct CodedSpeech {
     var encoder = try OpusEncoder(sampleRateHz: band.sampleRateHz)
     var converter = BandInterpolator()
     var frames: [[UInt8]] = []
-    var payload = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+    var payload = [UInt8](repeating: 0, count: TrunklineAudioCodecs.Limits.opusFrameLength)
     for start in stride(from: 0, to: samples.count, by: 160) {
       let narrow = Array(samples[start..<start + 160])
       let frame = [Int16](unsafeUninitializedCapacity: 320) { out, count in

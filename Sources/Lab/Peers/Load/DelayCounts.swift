@@ -1,5 +1,5 @@
-import Bytes
-import RTP
+import TrunklineBytes
+import TrunklineRTP
 
 /// Durations counted in steps of 0.1 ms from −100 ms to +300 ms; values outside count at the edge.
 struct DelayCounts: Sendable {

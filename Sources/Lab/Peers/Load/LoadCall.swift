@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// One bridged call of a load run, with both ends.
 final class LoadCall {

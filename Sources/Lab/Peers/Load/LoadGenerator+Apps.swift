@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import ClientSockets
-import Platform
-import RTP
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClient
+import TrunklineClientMachines
+import TrunklinePlatform
+import TrunklineRTP
 
 extension LoadGenerator {
   // MARK: session

@@ -1,8 +1,8 @@
-import Bytes
-import Platform
-import RTP
-import SDP
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 extension LoadGenerator {
   /// Dials the client's number as the carrier.

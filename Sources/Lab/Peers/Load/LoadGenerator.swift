@@ -1,10 +1,10 @@
-import AudioCodecs
-import Bytes
-import ClientSockets
-import DTLS
-import Platform
-import RTP
-import SIPDialogs
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineClient
+import TrunklineDTLS
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSIPDialogs
 
 /// Plays many calls through a gateway at once: a carrier with SIP and RTP on one side, apps with WebSocket, ICE, DTLS-SRTP and
 /// Opus (or PCMU) on the other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth

@@ -1,4 +1,4 @@
-public import Bytes
+public import TrunklineBytes
 
 /// Options of `LoadGenerator`: every client is one user with one telephone number, one WebSocket session and one call.
 public struct LoadOptions: Sendable {

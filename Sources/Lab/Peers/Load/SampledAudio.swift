@@ -1,7 +1,7 @@
-import AudioCodecs
-import Bytes
-import RTP
 import SpeechScore
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineRTP
 
 /// Audio of one direction of a sampled call, kept coded while the call runs, then decoded and compared, so that it costs nothing
 /// during the call.
@@ -48,7 +48,7 @@ struct SampledAudio {
     guard var decoder = try? AudioDecoder(encoding: encoding) else { return nil }
     var frames: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])] = []
     for entry in kept.sorted(by: { $1.timestamp.isNewer(than: $0.timestamp) }) {
-      var samples = [Int16](repeating: 0, count: AudioCodecs.Limits.packetMilliseconds * 8)
+      var samples = [Int16](repeating: 0, count: TrunklineAudioCodecs.Limits.packetMilliseconds * 8)
       var room = samples.mutableSpan
       let count = decoder.decode(entry.payload.span, into: &room)
       frames.append((entry.timestamp, entry.at, Array(samples[..<count])))

@@ -1,10 +1,10 @@
-import AppProtocol
-public import Bytes
-import ClientMachines
-import ClientSockets
 import Glibc
-import Platform
 import Synchronization
+import TrunklineAppProtocol
+public import TrunklineBytes
+import TrunklineClient
+import TrunklineClientMachines
+import TrunklinePlatform
 
 /// Many app sessions at once and no calls: how quickly they are welcome, how long it takes until all come back after they were
 /// cut at the same time, and whether one of them (`SessionProbe`) is answered meanwhile. One thread for the sockets, one for the

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import ClientSockets
 import Glibc
-import Platform
 import Synchronization
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClient
+import TrunklineClientMachines
+import TrunklinePlatform
 
 /// One app session that repeatedly requests the end of a call that does not exist. Control handles the request and answers `ok`,
 /// so the time is what a running call would notice of the load. The probe has its own socket and two threads, with priority over

@@ -1,8 +1,8 @@
-import Bytes
-import Platform
-import RTP
-import SDP
-import SIPDialogs
+import TrunklineBytes
+import TrunklinePlatform
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSIPDialogs
 
 /// The carrier's half of one call: a pair of sockets, sent packets and counters.
 final class TrunkLoadLeg {

@@ -1,12 +1,11 @@
-public import AppProtocol
-import AudioCodecs
-import Bytes
-import ClientSockets
 import Foundation
 import Observation
-import Platform
-public import RTP
+public import TrunklineAppProtocol
+import TrunklineAudioCodecs
+import TrunklineBytes
 import TrunklineClient
+import TrunklinePlatform
+public import TrunklineRTP
 
 /// The SDK as a command: logs in to a gateway, answers or places calls, speaks, records received audio. One call at a time; a
 /// second one is busy.
@@ -71,7 +70,8 @@ public final class LabPhone {
   public init(_ options: Options, emit: @escaping @Sendable (PeerEvent) -> Void) {
     (self.options, self.emit) = (options, emit)
     audio = FileAudio(
-      options.samples ?? AudioCodecs.Recording(PeerSpeech.app).samples(options.band), sampleRateHz: options.band.sampleRateHz,
+      options.samples ?? TrunklineAudioCodecs.Recording(PeerSpeech.app).samples(options.band),
+      sampleRateHz: options.band.sampleRateHz,
       repeats: options.repeats
     ) { emit(PeerEvent("firstAudio", at: $0)) }
   }

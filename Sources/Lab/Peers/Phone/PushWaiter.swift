@@ -1,8 +1,8 @@
-public import Bytes
 import Glibc
-import Platform
 import Synchronization
+public import TrunklineBytes
 import TrunklineClient
+import TrunklinePlatform
 
 /// The operating system of a killed app: waits for pushes in place of the app. Blocks its thread.
 public final class PushWaiter: Sendable {

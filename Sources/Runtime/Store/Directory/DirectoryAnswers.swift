@@ -1,4 +1,4 @@
-import AppProtocol
+import TrunklineAppProtocol
 
 /// Cache of the last answers to `dir.get`: the devices of one user or account request the same contacts. A key holds the versions
 /// of all directories of an answer, so that an outdated one is never returned.

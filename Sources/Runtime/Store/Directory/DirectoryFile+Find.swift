@@ -1,6 +1,6 @@
-import AppProtocol
 import AppSessions
 import GRDB
+import TrunklineAppProtocol
 
 extension DirectoryFile {
   /// Names of a device's directories for `dir.find`: first those that begin with the text, then by name. A number in several

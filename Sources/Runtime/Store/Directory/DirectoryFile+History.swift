@@ -1,8 +1,8 @@
-import AppProtocol
 import AppSessions
 import CallFlow
 import Foundation
 import GRDB
+import TrunklineAppProtocol
 
 /// How long calls stay in their users' histories (`history:`).
 public struct HistorySettings: Sendable, Equatable {

@@ -1,7 +1,7 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import GRDB
+import TrunklineAppProtocol
+import TrunklineBytes
 
 /// A device's view of its directories, merged, with one version.
 ///

@@ -1,12 +1,12 @@
-public import AppProtocol
 public import AppSessions
-import Bytes
 public import CallFlow
 public import Cluster
 import Foundation
 public import Logging
-public import Platform
 import Synchronization
+public import TrunklineAppProtocol
+import TrunklineBytes
+public import TrunklinePlatform
 
 /// The thread `directory`: directories and histories of users, for their devices, for the admin port, and for the call machine,
 /// which it notifies of blocked callers. No thread waits for it. It serves users in turn.

@@ -1,7 +1,7 @@
-import Bytes
 import Cluster
 import Logging
-import Platform
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Updates this node's copies of directories from the shared store, which owns them, and sends imports to it: one request at a
 /// time, so that leases and calls never wait behind an import. One thread.

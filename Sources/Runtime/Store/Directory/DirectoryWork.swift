@@ -1,10 +1,10 @@
-import AppProtocol
 import AppSessions
-import Bytes
 import CallFlow
 import Cluster
 import Logging
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// The work of the directory thread. One thread.
 final class DirectoryWork {

@@ -1,9 +1,9 @@
-import AppProtocol
-import Bytes
 import CallFlow
 import Cluster
 import Foundation
-import Platform
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklinePlatform
 
 /// Histories of a cluster: in the shared store only, a list of the last calls of each user. One thread.
 ///

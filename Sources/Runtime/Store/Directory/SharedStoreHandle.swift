@@ -1,5 +1,5 @@
-import Bytes
 public import Cluster
+import TrunklineBytes
 
 /// The shared store of a cluster, as the directory thread uses it.
 public struct SharedStoreHandle: Sendable {

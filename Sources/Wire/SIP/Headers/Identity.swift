@@ -1,4 +1,4 @@
-import Bytes
+import TrunklineBytes
 
 /// One Identity header field (RFC 8224 §4): a signed PASSporT (RFC 8225) and the URI of its key. The signature is not checked
 /// here.

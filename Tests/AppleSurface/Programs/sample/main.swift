@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
-import HPKE
 import Intents
 import Security
+import TrunklineBytes
 import TrunklineCallKit
+import TrunklineHPKE
 import UserNotifications
 
 @testable import AppleStandIn

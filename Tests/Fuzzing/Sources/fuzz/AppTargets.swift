@@ -1,5 +1,5 @@
-import AppProtocol
 import JSONWebToken
+import TrunklineAppProtocol
 
 @Sendable func fuzzAppJSON(_ bytes: [UInt8]) {
   if let frame = try? ClientFrame(decoding: bytes), case .message = frame.body {

@@ -1,6 +1,6 @@
-import Bytes
-import SIP
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 /// A user agent in the middle of calls of its own. The input is a list of steps: a byte chooses what happens, the bytes up to the
 /// next NUL are put into a real message of the running dialogs: as a header line, a header value, the body, the CSeq, or in place

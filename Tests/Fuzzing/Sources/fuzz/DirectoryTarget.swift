@@ -1,7 +1,7 @@
 import AppleStandIn
-import CallDirectory
 import Foundation
 import Glibc
+import TrunklineCallDirectory
 
 /// The file of a Call Directory extension, as a cut write or a hand may leave it: refused, or said to iOS in order. The first byte chooses: whether
 /// both checksums are made right, so that the bytes get past them, and whether they are the file or the base of a difference.

@@ -1,6 +1,6 @@
-import AppProtocol
-import Bytes
-import ClientMachines
+import TrunklineAppProtocol
+import TrunklineBytes
+import TrunklineClientMachines
 
 /// A phone whose gateway, system, audio device and user do what the steps say, in any order. A step is a letter, a call's digit
 /// and the letter's data. Checked after each step: an action is completed once; no call connects without an answer or a dial; the

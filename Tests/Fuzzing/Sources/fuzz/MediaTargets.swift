@@ -1,9 +1,9 @@
-import Bytes
-import RTP
-import SDP
-import SRTP
-import STUN
-import TURN
+import TrunklineBytes
+import TrunklineRTP
+import TrunklineSDP
+import TrunklineSRTP
+import TrunklineSTUN
+import TrunklineTURN
 
 @Sendable func fuzzSDP(_ bytes: [UInt8]) {
   guard let description = try? SessionDescription(parsing: bytes) else { return }

@@ -1,8 +1,8 @@
-import AppProtocol
-import Bytes
-import ClientMachines
-import HPKE
+import TrunklineAppProtocol
+import TrunklineBytes
 @_spi(Fuzzing) import TrunklineClient
+import TrunklineClientMachines
+import TrunklineHPKE
 
 /// A push's payload: reading it is a total function, and whatever it says, a push that must be reported is reported first, and ended at once
 /// if it names no call. The first byte of an even value is left out and the rest is the payload; after an odd one the rest is what the gateway

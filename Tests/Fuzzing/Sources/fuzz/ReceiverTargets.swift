@@ -1,8 +1,8 @@
-import AudioCodecs
-import Bytes
-import JitterBuffer
-import MediaSession
-import RTP
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineJitterBuffer
+import TrunklineMediaSession
+import TrunklineRTP
 
 /// Bytes as a network: packets with any number, time and payload into a receive path, ticks in between. The first byte chooses
 /// the codec and the band; then each step takes one byte of what to do and what it needs.
@@ -50,6 +50,6 @@ import RTP
       if step == 251 { try? receiver.setBand(receiver.band == .wideband ? .narrowband : .wideband) }
     }
     let depth = receiver.depth
-    precondition(depth >= 0 && depth <= JitterBuffer.Limits.packets, "memory is bounded")
+    precondition(depth >= 0 && depth <= TrunklineJitterBuffer.Limits.packets, "memory is bounded")
   }
 }

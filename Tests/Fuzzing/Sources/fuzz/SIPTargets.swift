@@ -1,6 +1,6 @@
-import Bytes
-import SIP
-import SIPDialogs
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
 
 @Sendable func fuzzSIP(_ bytes: [UInt8]) {
   guard let message = try? Message(bytes) else { return }

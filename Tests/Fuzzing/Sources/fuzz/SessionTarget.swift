@@ -1,9 +1,9 @@
-import AudioCodecs
-import Bytes
-import MediaSession
-import RTP
-import SRTP
-import STUN
+import TrunklineAudioCodecs
+import TrunklineBytes
+import TrunklineMediaSession
+import TrunklineRTP
+import TrunklineSRTP
+import TrunklineSTUN
 
 /// A connected call whose both sides send whatever the bytes say: datagrams as they are to each of its three doors, and
 /// payloads of any type, number and time that carry a good tag. The first byte chooses the codecs and the SRTP profile.

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Testing
+import TrunklineBytes
 
 /// Every fuzz target takes its corpus, the RFCs' samples and many inputs made of them by a seed: what `make fuzz` does with coverage and for
 /// minutes, in seconds and without a build of its own. A trap ends the process, and so does an input that takes a minute; the input is then in
