@@ -147,6 +147,22 @@ test("npm packs the same files of the unpacked package", { skip: spawnSync("npm"
   assert.deepEqual(JSON.parse(stdout)[0].files.map(({ path }) => "package/" + path).sort(), entries.map(({ name }) => name));
 });
 
+const hasEsbuild = spawnSync("esbuild", ["--version"]).status === 0;
+test("a bundler keeps the worker's listeners, and what is loaded on request in files of its own", { skip: !hasEsbuild && "no esbuild" }, () => {
+  const app = join(folder, "app");
+  writeFileSync(join(app, "worker.js"), 'import "trunkline/service-worker.js";\n');
+  writeFileSync(join(app, "app.js"), 'import { Phone } from "trunkline";\nconsole.log(Phone);\n');
+  const bundle = (...words) => {
+    const { status, stderr } = spawnSync("esbuild", ["--bundle", "--minify", "--log-level=warning", ...words], { cwd: app, encoding: "utf8" });
+    assert.deepEqual([status, stderr], [0, ""]);
+  };
+  bundle("--outfile=web/worker.js", "worker.js");
+  assert.match(readFileSync(join(app, "web/worker.js"), "utf8"), /notificationclick/);
+  bundle("--splitting", "--format=esm", "--outdir=web", "app.js");
+  const files = readdirSync(join(app, "web"));
+  for (const part of ["preflight", "push"]) assert.equal(files.filter((name) => name.startsWith(part + "-")).length, 1, files.join());
+});
+
 test("it refuses in one line what cannot be exported", () => {
   const other = new Repository(), out = join(other.folder, "out");
   const refusal = (words = [out], environment = {}) => {
