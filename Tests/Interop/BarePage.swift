@@ -10,8 +10,7 @@ final class BarePage {
 
   /// The page's globals: `phone`, the latest `call`, its `states` and the received audio.
   private static let script = """
-    (async () => { const { Phone, readPush } = await import("/trunkline/trunkline.js");
-      window.states = []; window.pcm = [];
+    (async () => { window.states = []; window.pcm = [];
       window.follow = (call) => { window.call = call; states.length = 0;
         (async () => { for await (const state of call.states) states.push(state); })();
         call.addEventListener("state", () => { if (call.isPlaying && !call.isTapped) { call.isTapped = true; record(call.remoteStream); } });
@@ -19,14 +18,18 @@ final class BarePage {
       const record = (stream) => { const context = new AudioContext({ sampleRate: 8000 }), tap = context.createScriptProcessor(1024, 1, 1);
         tap.onaudioprocess = (e) => { for (const x of e.inputBuffer.getChannelData(0)) pcm.push(Math.max(-32768, Math.min(32767, Math.round(x * 32767)))); };
         context.createMediaStreamSource(stream).connect(tap); tap.connect(context.destination); };
-      const token = TOKEN;
-      window.phone = new Phone(`ws://${location.host}/v1/connect`, { ...(token && { token: () => token }), push: readPush(HASH), device: "web" });
+      if (!window.phone) {
+        const { Phone, readPush } = await import("/trunkline/trunkline.js");
+        const token = TOKEN;
+        window.phone = new Phone(`ws://${location.host}/v1/connect`, { ...(token && { token: () => token }), push: readPush(HASH), device: "web" });
+      }
       phone.addEventListener("incoming", ({ call }) => follow(call));
       return 1; })()
     """
 
-  init(_ gateway: GatewayUnderTest) async throws {
-    try Speech.write(Speech.app, gateway.folder + "/said.wav")
+  /// `words`: what its microphone says over and over, at 8 kHz.
+  init(_ gateway: GatewayUnderTest, says words: [Int16] = Speech.app) async throws {
+    try Speech.write(words, gateway.folder + "/said.wav")
     browser = try Peers.python("bare-page", "worker_page.py", ["--play", "said.wav"], gateway)
     _ = try await browser.event("ready", within: 30)
   }
@@ -42,6 +45,21 @@ final class BarePage {
     let script = Self.script.replacing("TOKEN", with: values[0]).replacing("HASH", with: values[1])
     guard token != nil || !hash.isEmpty else { return }
     try await evaluate(script)
+    try await wait("phone.state === 'online'")
+  }
+
+  /// Gain control and noise suppression change what the fake microphone says, and it is compared at the other end.
+  private static let plainMicrophone = """
+    { const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+      navigator.mediaDevices.getUserMedia = () => open({ audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } }); } 1
+    """
+
+  /// An app's own page, which makes `window.phone` itself. What its microphone says arrives unprocessed.
+  func open(app url: String) async throws {
+    try await go(url)
+    try await wait("window.phone")
+    try await evaluate(Self.plainMicrophone)
+    try await evaluate(Self.script.replacing("TOKEN", with: "null").replacing("HASH", with: "\"\""))
     try await wait("phone.state === 'online'")
   }
 

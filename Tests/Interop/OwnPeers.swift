@@ -62,6 +62,7 @@ extension Surroundings {
   static let node = program("node", "nodejs")
   static let npm = program("npm")
   static let typeScript = program("tsc")
+  static let esbuild = program("esbuild")
   static let linphone = program("linphonec")
   static let kamailio =
     program("kamailio") ?? (FileManager.default.isExecutableFile(atPath: "/usr/sbin/kamailio") ? "/usr/sbin/kamailio" : nil)

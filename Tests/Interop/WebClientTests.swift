@@ -9,8 +9,8 @@ extension Interop {
     .enabled(
       if: Surroundings.isRequired
         || (Surroundings.missing == nil && Surroundings.chromium != nil && Surroundings.node != nil && Surroundings.npm != nil
-          && Surroundings.typeScript != nil),
-      "no chromium, node, npm, tsc or .venv: run Scripts/install test"), .serialized)
+          && Surroundings.typeScript != nil && Surroundings.esbuild != nil),
+      "no chromium, node, npm, tsc, esbuild or .venv: run Scripts/install test"), .serialized)
   struct WebClientTests {
     private static let package = Surroundings.package + "/Sources/Client/WebClient"
 
@@ -19,7 +19,7 @@ extension Interop {
       let tests = try [
         "vectors", "calls", "bad-input", "worker", "groups", "silence", "devices", "clocks", "unreachable", "endings", "details",
         "warnings",
-        "preflight", "test-call", "further", "words", "token-samples",
+        "preflight", "test-call", "further", "words", "token-samples", "package",
       ].map { name in
         try Spawned(
           name, #require(Surroundings.node), ["--test", Surroundings.package + "/Tests/WebClient/\(name).test.mjs"],
@@ -210,27 +210,9 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `npm pack: installed from the tarball into an empty project, offline, the README's ten lines make a call`()
-      async throws
+    @Test func `the exported tarball, installed into an empty project, offline: the README's ten lines make a call`() async throws
     {
-      let folder = try Folder()
-      let npm = ["npm_config_cache": folder.path + "/cache", "npm_config_update_notifier": "false"]
-      let packed = try Spawned(
-        "pack", #require(Surroundings.npm), ["pack", "--offline", "--pack-destination", folder.path, Self.package],
-        in: folder.path,
-        environment: npm)
-      #expect(try await packed.finish(within: 60) == 0, "\(packed.text)")
-      let tarball = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first { $0.hasSuffix(".tgz") })
-      try FileManager.default.createDirectory(atPath: folder.path + "/app", withIntermediateDirectories: true)
-      try folder.write("app/package.json", "{ \"private\": true }")
-      let installed = try Spawned(
-        "install", #require(Surroundings.npm), ["install", "--offline", "--no-audit", "--no-fund", "../" + tarball],
-        in: folder.path + "/app", environment: npm)
-      #expect(try await installed.finish(within: 60) == 0, "\(installed.text)")
-      let files = Set(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/app/node_modules/trunkline"))
-      #expect(files.isSuperset(of: ["trunkline.js", "trunkline.d.ts", "service-worker.js", "README.md", "package.json"]))
-      #expect(!files.contains("WebClient.swift"))
-
+      let folder = try await Self.installed()
       let port = try FreePorts.tcp()
       let gateway = try await GatewayUnderTest(
         ["auth: { jwt: { key_file: jwt.key }, origins: [ \"http://127.0.0.1:\(port)\" ] }"], media: "[ auto ]")
@@ -242,10 +224,7 @@ extension Interop {
         "<!doctype html><meta charset=utf-8>\n"
           + html.replacing("wss://phone.example.com/v1/connect", with: "ws://127.0.0.1:\(gateway.app)/v1/connect"))
       try folder.write("app/phone-token", try await gateway.token("alice", "web"))
-      let server = try Spawned(
-        "server", #require(Surroundings.python), ["-m", "http.server", "\(port)", "--bind", "127.0.0.1"], in: folder.path + "/app"
-      )
-      #expect(await eventually(within: 10) { FreePorts.isTaken(port) }, "\(server.text)")
+      let server = try await Self.serve(folder.path + "/app", port)
       let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--answer-after", "0.3", "--talk", "2"])
       let page = try await BarePage(gateway)
       try await page.go("http://127.0.0.1:\(port)/")
@@ -258,6 +237,87 @@ extension Interop {
       server.signal(SIGTERM)
       try await server.finish(within: 10)
       try await gateway.finish()
+    }
+
+    @Test func `the exported tarball, bundled by esbuild as docs/apps/web.md says: a call with speech both ways`() async throws {
+      try await expectGoodAudio {
+        let folder = try await Self.installed()
+        let port = try FreePorts.tcp()
+        let gateway = try await GatewayUnderTest(
+          ["auth: { jwt: { key_file: jwt.key }, origins: [ \"http://127.0.0.1:\(port)\" ] }"], media: "[ auto ]")
+        try await Self.bundle(folder, gateway)
+        let server = try await Self.serve(folder.path + "/app/web", port)
+
+        // The fake microphone starts its file when the page opens it, before the call is connected. Silence in front, so that no
+        // word is said before, and behind, so that the file does not begin again during the call.
+        let silence = [Int16](repeating: 0, count: 32_000)
+        let spoken = silence + Speech.app + silence + silence
+        let page = try await BarePage(gateway, says: spoken)
+        let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--answer-after", "0.3", "--record", "trunk-heard.wav"])
+        try await page.open(app: "http://127.0.0.1:\(port)/")
+        try await page.evaluate(
+          "{ const call = phone.call.bind(phone); phone.call = (number) => { const made = call(number); follow(made); return made; }; } 1"
+        )
+        try await page.evaluate("document.querySelector('#call').click()")
+        try await page.wait("states.includes('connected') && call.isPlaying && call.isCapturing")
+        let talked = max(silence.count + Speech.app.count, Speech.telephone.count) / 8_000 + 1
+        try await page.wait("call.seconds >= \(talked)", within: talked + 10)
+        try await page.evaluate("call.end()")
+        #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
+        let faults =
+          try Speech.faults("telephone → page", said: Speech.telephone, heardIn: try await page.heard(gateway))
+          + Speech.faults(
+            "page → telephone", said: silence + Speech.app, heardIn: gateway.folder + "/trunk-heard.wav", clippedAtMost: 300)
+
+        // what is loaded on request is in chunks of its own; the bundled worker has kept its listeners
+        try await page.registerWorker()
+        let enabling = "navigator.serviceWorker.ready.then((one) => phone.enablePush(one)).catch((error) => error.code)"
+        #expect(try await page.evaluate(enabling) as? String == "pushUnsupported", "this gateway has no Web Push")
+        try await page.close()
+        server.signal(SIGTERM)
+        try await server.finish(within: 10)
+        try await gateway.finish()
+        return faults
+      }
+    }
+
+    /// A folder with an empty project, `app`, that has installed the exported package.
+    private static func installed() async throws -> Folder {
+      let folder = try Folder()
+      let program = Surroundings.package + "/Tests/WebClient/exported.mjs"
+      let exported = try Spawned("export", #require(Surroundings.node), [program, folder.path], in: folder.path)
+      #expect(try await exported.finish(within: 60) == 0, "\(exported.text)")
+      let tarball = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first { $0.hasSuffix(".tgz") })
+      try FileManager.default.createDirectory(atPath: folder.path + "/app/src", withIntermediateDirectories: true)
+      try folder.write("app/package.json", "{ \"private\": true }")
+      let npm = ["npm_config_cache": folder.path + "/cache", "npm_config_update_notifier": "false"]
+      let installed = try Spawned(
+        "install", #require(Surroundings.npm), ["install", "--offline", "--no-audit", "--no-fund", "../" + tarball],
+        in: folder.path + "/app", environment: npm)
+      #expect(try await installed.finish(within: 60) == 0, "\(installed.text)")
+      return folder
+    }
+
+    /// Makes `app/web` by the files and the commands of docs/apps/web.md.
+    private static func bundle(_ folder: Folder, _ gateway: GatewayUnderTest) async throws {
+      let text = try String(contentsOfFile: Surroundings.package + "/docs/apps/web.md", encoding: .utf8)
+      let blocks = text.matches(of: /```(js|sh|html)\n([^`]*)```/).map { String($0.2) }
+      try #require(blocks.count == 4)
+      let app = blocks[0].replacing("wss://phone.example.com/v1/connect", with: "ws://127.0.0.1:\(gateway.app)/v1/connect")
+      try folder.write("app/src/app.js", app + "window.phone = phone;\n")
+      try folder.write("app/src/service-worker.js", blocks[1])
+      let bundled = try Spawned("esbuild", "/bin/sh", ["-ec", blocks[2]], in: folder.path + "/app")
+      #expect(try await bundled.finish(within: 60) == 0, "\(bundled.text)")
+      try folder.write("app/web/index.html", blocks[3])
+      try folder.write("app/web/phone-token", try await gateway.token("alice", "web"))
+    }
+
+    /// Serves a folder as the app's own server does.
+    private static func serve(_ folder: String, _ port: UInt16) async throws -> Spawned {
+      let server = try Spawned(
+        "server", #require(Surroundings.python), ["-m", "http.server", "\(port)", "--bind", "127.0.0.1"], in: folder)
+      #expect(await eventually(within: 10) { FreePorts.isTaken(port) }, "\(server.text)")
+      return server
     }
 
     private static func node(_ gateway: GatewayUnderTest) async throws -> Spawned {
