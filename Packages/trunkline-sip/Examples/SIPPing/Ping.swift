@@ -33,7 +33,7 @@ final class Ping {
     guard let flow = sockets?.flow(.udp, toward: server) else { return 503 }
     let peer = TrunkPeer(name: "server", domain: "\(server)", flow: flow)
     let options = OutboundRequest(
-      trunk: peer, method: .options, uri: "sip:\(server)", to: "<sip:\(server)>", callID: random.text(16))
+      trunk: peer, method: .options, uri: "sip:\(server)", to: "sip:\(server)", callID: random.text(16))
     handle(.command(.request(RequestID(1), options)))
     loop.run()
     sockets?.close()
