@@ -238,6 +238,29 @@ import Testing
     #expect(throws: AppCheck.Problem.self) { try AppCheck(path: "/nowhere/at/all") }
   }
 
+  // MARK: imports
+
+  @Test func `an import of an inner module is reported with its line, a product's is not`() throws {
+    let fixture = try AppFixture.good()
+    try fixture.write(
+      "App/Phone.swift",
+      """
+      import SwiftUI
+      import TrunklineCallKit
+      @testable import TrunklineClient; // import TrunklineSTUN
+      // import TrunklineSRTP
+      import struct TrunklineMediaSession.AudioReceiver
+        internal import CTrunklineOpus
+      let text = "import TrunklineICE"
+      import TrunklineBytes
+      """)
+    let says = "which is not a product and may change with each version: import TrunklineCallKit or TrunklineClient"
+    #expect(
+      try check(fixture).findings.map { "\($0.file) \($0.text)" } == [
+        "App/Phone.swift:5 imports TrunklineMediaSession, \(says)", "App/Phone.swift:6 imports CTrunklineOpus, \(says)",
+      ])
+  }
+
   // MARK: the sample
 
   /// `Examples/SamplePhone` as an iOS team would have it.

@@ -8,7 +8,8 @@ import Foundation
 /// check.findings.isEmpty        // nothing is missing
 /// print(check.text)
 /// ```
-/// Reads Info.plist and entitlements of the app and of its extensions, as sources or in a built bundle. Files only; any thread.
+/// Reads Info.plist and entitlements of the app and of its extensions, as sources or in a built bundle, and the imports of its Swift
+/// sources. Files only; any thread.
 public struct AppCheck: Sendable {
   public struct Finding: Sendable, Equatable {
     /// The file to change.
@@ -41,6 +42,7 @@ public struct AppCheck: Sendable {
     for app in targets where app.kind == .app {
       for target in targets { checkExtension(target, of: app) }
     }
+    checkImports(path)
     let unused: [(AppTarget.Kind, String)] = [
       (.callDirectory, "caller ID and blocking"), (.intents, "calls by Siri"),
       (.notificationService, "callers that no push service sees (encrypted metadata)"),
@@ -57,6 +59,18 @@ public struct AppCheck: Sendable {
       findings.isEmpty
         ? "nothing is missing" : "\(findings.count) \(findings.count == 1 ? "thing is" : "things are") missing or wrong")
     return out.joined(separator: "\n")
+  }
+
+  private mutating func checkImports(_ path: String) {
+    for file in AppFiles.swiftFiles(at: path) {
+      for (line, module) in AppImports.inner(AppImports.read(file.url) ?? "") {
+        findings.append(
+          Finding(
+            file: "\(file.name):\(line)",
+            text: "imports \(module), which is not a product and may change with each version: import "
+              + AppImports.products.dropLast().joined(separator: " or ")))
+      }
+    }
   }
 
   mutating func add(_ list: PropertyList, _ text: String) {

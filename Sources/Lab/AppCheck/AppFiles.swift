@@ -103,6 +103,13 @@ enum AppFiles {
     return path.hasPrefix(above + "/") ? String(path.dropFirst(above.count + 1)) : file.lastPathComponent
   }
 
+  /// The Swift sources of an app; none of a bundle.
+  static func swiftFiles(at path: String) -> [(name: String, url: URL)] {
+    let root = URL(fileURLWithPath: path)
+    guard root.pathExtension != "app" else { return [] }
+    return files(below: root) { $0.pathExtension == "swift" }.map { (relative($0, root), $0) }
+  }
+
   /// Lists files in the order of their paths, without the products of builds and packages.
   static func files(below folder: URL, _ isWanted: (URL) -> Bool) -> [URL] {
     let skipped: Set<String> = ["Pods", "Carthage", "DerivedData", "node_modules", "build"]
