@@ -13,7 +13,7 @@ enum AppImports {
   private static let maximumBytes = 4 << 20
 
   /// The inner modules that a Swift source imports, each with its line.
-  static func inner(_ text: some StringProtocol) -> [(line: Int, module: String)] {
+  static func inner(_ text: String) -> [(line: Int, module: String)] {
     var found: [(line: Int, module: String)] = []
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() where line.contains("import")
     {
@@ -22,7 +22,7 @@ enum AppImports {
         words[..<at].allSatisfy({ $0.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains($0) })
       else { continue }
       let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
-      let name = kinds.contains(Substring(words[at + 1])) && at + 2 < words.count ? words[at + 2] : words[at + 1]
+      let name = kinds.contains(words[at + 1]) && at + 2 < words.count ? words[at + 2] : words[at + 1]
       let module = name.split(separator: ".").first.map(String.init) ?? ""
       if module.hasPrefix("Trunkline") || module.hasPrefix("CTrunkline"), !products.contains(module), !others.contains(module) {
         found.append((index + 1, module))
