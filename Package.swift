@@ -178,7 +178,7 @@ let runtime: [Target] = [
     ],
     [logging, grdb]),
   module(
-    "Runtime", "PushSender", ["Bytes", "HTTP", "JSONWebToken", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
+    "Runtime", "OutgoingHTTP", ["Bytes", "HTTP", "JSONWebToken", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
   module(
     "Runtime", "SharedStore",
     [
@@ -330,7 +330,7 @@ let testTargets: [Target] = [
   tests("EventJournal", ["Bytes", "Platform", "EventJournal"]),
   tests("Store", callStack + ["Cluster", "MemorySharedStore", "Platform", "EventJournal", "Store"], [logging]),
   tests(
-    "PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging],
+    "OutgoingHTTP", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "OutgoingHTTP"], [logging],
     exclude: ["jwks_peer.py", "push_peer.py", "verifier_peer.py"]),
   tests("SharedStore", callStack + ["Cluster", "MemorySharedStore", "RESP", "Platform", "Store", "SharedStore"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
@@ -369,7 +369,7 @@ let testTargets: [Target] = [
       "Store", "SharedStore", "Configuration", "trunkline",
     ], [yams, logging, argumentParser]),
   tests("Load", ["Bytes", "CLinux", "Configuration", "Peers", "trunkline-lab"]),
-  tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
+  tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "OutgoingHTTP", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "TrunklineClient", "COpenSSL"]),
   // The fuzz targets of the nested package, without its instrumented build.
   .testTarget(

@@ -19,7 +19,7 @@ import TrunklineMediaSession
     surroundings.receive(Surroundings.invite(to: "+19990000000"))
     #expect(surroundings.eventually { $0.records.count == 1 })
     surroundings.stop()
-    let seen = surroundings.seen.withLock { $0 }
+    let seen = surroundings.seen
     #expect(seen.sip.map { $0.prefix(11) } == ["SIP/2.0 100", "SIP/2.0 404"])
     #expect(seen.records.map(\.end.reason) == [.notFound])
     #expect(surroundings.metrics.liveCalls == 0)
@@ -41,7 +41,7 @@ import TrunklineMediaSession
     surroundings.inbox.post(.media(.closed(MediaSessionID(raw: 1), MediaStatistics())))
     #expect(surroundings.eventually { $0.records.count == 1 })
     surroundings.stop()
-    #expect(surroundings.seen.withLock { $0.records.first?.end.by } == .gateway)
+    #expect(surroundings.seen.records.first?.end.by == .gateway)
   }
 
   @Test func `calls follow the machine's addresses a few in a turn, each once`() throws {
@@ -73,7 +73,7 @@ import TrunklineMediaSession
     surroundings.receive(Surroundings.invite(to: "+15551230001"))
     #expect(surroundings.eventually { $0.sip.contains { $0.hasPrefix("SIP/2.0 503") } })
     surroundings.stop()
-    #expect(surroundings.seen.withLock { $0.lines.isEmpty && $0.media.isEmpty })
+    #expect(surroundings.seen.lines.isEmpty && surroundings.seen.media.isEmpty)
   }
 
   @Test func `a media thread that loses a command ends the call, once`() throws {
@@ -82,7 +82,7 @@ import TrunklineMediaSession
     surroundings.receive(Surroundings.invite(to: "+15551230001"))
     #expect(surroundings.eventually { $0.records.count == 1 })
     surroundings.stop()
-    let seen = surroundings.seen.withLock { $0 }
+    let seen = surroundings.seen
     #expect(seen.records.map(\.end.reason) == [.server])
     #expect(seen.sip.filter { $0.hasPrefix("SIP/2.0 5") || $0.hasPrefix("SIP/2.0 4") }.count == 1)
   }
@@ -97,13 +97,13 @@ import TrunklineMediaSession
     #expect(surroundings.eventually { $0.app.contains { if case .drain = $0 { true } else { false } } })
     surroundings.receive(Surroundings.invite(to: "+15551230001", call: "b"))
     #expect(surroundings.eventually { $0.sip.contains { $0.hasPrefix("SIP/2.0 503") } })
-    #expect(surroundings.seen.withLock { $0.drained } == 0)
+    #expect(surroundings.seen.drained == 0)
     surroundings.inbox.hangUpAll()
     surroundings.inbox.post(.media(.closed(MediaSessionID(raw: 1), MediaStatistics())))
     #expect(surroundings.eventually { $0.drained == 1 })
     surroundings.stop()
-    #expect(surroundings.seen.withLock { $0.records.count } == 1)
-    #expect(surroundings.seen.withLock { $0.app.contains { if case .drain = $0 { true } else { false } } })
+    #expect(surroundings.seen.records.count == 1)
+    #expect(surroundings.seen.app.contains { if case .drain = $0 { true } else { false } })
   }
 
   /// A sample's value by its family and labels.

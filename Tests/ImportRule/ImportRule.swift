@@ -23,7 +23,7 @@ enum ImportRule {
     "TrunklineClient": ["ClientMachines", "PhoneLog"],
     "TrunklineCallKit": ["ClientMachines", "TrunklineClient", "AppleStandIn"],
     "Store": ["EventJournal"],
-    "PushSender": ["EventJournal"],
+    "OutgoingHTTP": ["EventJournal"],
   ]
 
   /// What is not ours, by folder or `folder/module` that may import it; `*` is everywhere.

@@ -8,7 +8,7 @@ extension Interop {
     @Test func `a caller's Identity is shown as the verifier has it, and a hidden number nowhere`() async throws {
       let folder = try NameServer.folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
-      let script = URL(fileURLWithPath: Surroundings.sources).deletingLastPathComponent().path + "/PushSender/verifier_peer.py"
+      let script = URL(fileURLWithPath: Surroundings.sources).deletingLastPathComponent().path + "/OutgoingHTTP/verifier_peer.py"
       let verifier = try Spawned("verifier", try #require(Surroundings.python), ["-B", "-u", script, "A"], in: folder)
       #expect(await eventually(within: 10) { verifier.text.contains("\n") })
       let port = try #require(verifier.text.split(separator: "\n").first.flatMap { UInt16($0) })

@@ -17,7 +17,7 @@ extension Interop {
 
       init(in folder: String) async throws {
         process = try Spawned(
-          "issuer", #require(Surroundings.python), ["-B", Surroundings.package + "/Tests/PushSender/jwks_peer.py"], in: folder,
+          "issuer", #require(Surroundings.python), ["-B", Surroundings.package + "/Tests/OutgoingHTTP/jwks_peer.py"], in: folder,
           environment: ["PYTHONUNBUFFERED": "1"])
         let started = await eventually(within: 20) { [process] in process.text.contains("\n") }
         port = UInt16(process.text.split(separator: "\n").first ?? "") ?? 0

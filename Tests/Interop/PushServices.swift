@@ -50,7 +50,7 @@ final class PushServiceUnderTest {
     case .h2:
       appsPort = 0
       let script = URL(fileURLWithPath: Surroundings.sources).deletingLastPathComponent().appendingPathComponent(
-        "PushSender/push_peer.py"
+        "OutgoingHTTP/push_peer.py"
       ).path
       let arguments = ["-B", script, folder, folder + "/AuthKey.p8"] + (clients ? [folder + "/clients.pem"] : [])
       let peer = try Spawned("push-peer", python, arguments, in: folder)

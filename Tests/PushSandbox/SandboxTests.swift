@@ -1,9 +1,9 @@
 import Foundation
 import JSONWebToken
 import Logging
+import OutgoingHTTP
 import PushPolicy
 import PushSandbox
-import PushSender
 import Synchronization
 import Testing
 import TrunklineBytes

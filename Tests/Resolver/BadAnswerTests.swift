@@ -140,7 +140,7 @@ import TrunklineSIPDialogs
       got.withLock { $0 = answer }
       loop.stop()
     }
-    loop.post { resolver.ask(DNSQuestion("carrier.example", kind)) }
+    LoopBound(resolver, to: loop).post { $0.ask(DNSQuestion("carrier.example", kind)) }
     loop.run()
     resolver.close()
     return (got.withLock { $0 }, server.asked.value.load(ordering: .relaxed))

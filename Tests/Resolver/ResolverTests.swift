@@ -23,7 +23,7 @@ import TrunklineSIPDialogs
       }
       if all == questions.count { loop.stop() }
     }
-    loop.post { for question in questions { resolver.ask(question) } }
+    LoopBound(resolver, to: loop).post { for question in questions { $0.ask(question) } }
     loop.run()
     resolver.close()
     return got.withLock { $0 }
@@ -34,7 +34,7 @@ import TrunklineSIPDialogs
     let resolver = try Resolver(loop: loop, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) { _, _ in }
     let said = Mutex<[String]>([])
     resolver.serversChanged = { servers in said.withLock { $0 = servers } }
-    loop.post {
+    LoopBound(resolver, to: loop).post { resolver in
       do { try resolver.restart(servers: [SocketAddress(.loopback, 5_353)]) } catch { Issue.record(error) }
       loop.stop()
     }

@@ -10,9 +10,18 @@ import TrunklineSIPTransport
 /// SIP sockets on a loop of their own thread, and what they delivered.
 final class Rig: Sendable {
   let loop: EventLoop
-  let sockets: SIPSockets
+  /// The addresses and counters of the sockets.
+  let sockets: Bound
+  private let held: LoopBound<SIPSockets>
   private let inputs = Shared()
   private let thread: NamedThread
+
+  struct Bound: Sendable {
+    let udpAddresses: [SocketAddress]
+    let tcpAddresses: [SocketAddress]
+    let tlsAddresses: [SocketAddress]
+    let metrics: [MetricFamily]
+  }
 
   private final class Shared: Sendable {
     let list = Mutex<[UserAgent.Input]>([])
@@ -26,13 +35,16 @@ final class Rig: Sendable {
   ) throws {
     loop = try EventLoop(name: "sip-test")
     let inputs = inputs
-    sockets = try SIPSockets(
+    let made = try SIPSockets(
       loop: loop, udp: udp, tcp: tcp, tls: tls, trunks: Self.list(peers, anyPeer: anyPeer),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { input in
       inputs.list.withLock { $0.append(input) }
       inputs.event?.signal()
     }
+    sockets = Bound(
+      udpAddresses: made.udpAddresses, tcpAddresses: made.tcpAddresses, tlsAddresses: made.tlsAddresses, metrics: made.metrics)
+    held = LoopBound(made, to: loop)
     let loop = loop
     thread = try NamedThread.start(name: "sip-test") { loop.run() }
   }
@@ -45,7 +57,7 @@ final class Rig: Sendable {
 
   /// Ends the loop; every test calls it, so that no thread is left.
   func stop() {
-    loop.post { [sockets] in sockets.close() }
+    held.post { $0.close() }
     loop.stop()
     thread.join()
   }
@@ -55,7 +67,7 @@ final class Rig: Sendable {
     let done = try EventDescriptor()
     let result = Mutex<R?>(nil)
     let box = Box(result: result)
-    loop.post { [sockets] in
+    held.post { sockets in
       let value = body(sockets)
       box.result.withLock { $0 = value }
       done.signal()
@@ -75,8 +87,10 @@ final class Rig: Sendable {
   }
 
   func send(_ text: String, _ flow: Flow) {
-    loop.post { [sockets] in sockets.send(.init(bytes: Array(text.utf8), flow: flow)) }
+    send(Array(text.utf8), flow)
   }
+
+  func send(_ bytes: [UInt8], _ flow: Flow) { held.post { $0.send(.init(bytes: bytes, flow: flow)) } }
 
   /// Waits until `count` inputs have come, at most 5 s, and returns all.
   func wait(_ count: Int) -> [UserAgent.Input] {

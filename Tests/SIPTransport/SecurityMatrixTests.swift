@@ -79,7 +79,7 @@ private final class Listener: Sendable {
   let address: SocketAddress
   let invites = Mutex(0)
   private let loop: EventLoop
-  private let sockets: SIPSockets
+  private let sockets: LoopBound<SIPSockets>
   private let thread: NamedThread
 
   private final class Agent: @unchecked Sendable {
@@ -98,7 +98,7 @@ private final class Listener: Sendable {
     rules.peerCredentials = Credentials(username: "guest", password: "secret")
     let counted = Door()
     agent.agent.handle(.rules(["guests": rules, "carrier": TrunkRules(allowsTransfer: true)]), at: loop.now, into: &agent.output)
-    sockets = try SIPSockets(
+    let made = try SIPSockets(
       loop: loop, udp: [SocketAddress(.loopback, 0)], tcp: [], trunks: list,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { input in
@@ -107,9 +107,9 @@ private final class Listener: Sendable {
       for event in agent.output.events { if case .inviteReceived = event { counted.listener?.invites.withLock { $0 += 1 } } }
       agent.output.removeAll()
     }
-    let sockets = sockets
-    agent.send = { sockets.send($0) }
-    address = sockets.udpAddresses[0]
+    agent.send = { made.send($0) }
+    address = made.udpAddresses[0]
+    sockets = LoopBound(made, to: loop)
     self.loop = loop
     thread = try NamedThread.start(name: "matrix") { loop.run() }
     counted.listener = self
@@ -118,7 +118,7 @@ private final class Listener: Sendable {
   private final class Door: @unchecked Sendable { weak var listener: Listener? }
 
   func stop() {
-    loop.post { [sockets] in sockets.close() }
+    sockets.post { $0.close() }
     loop.stop()
     thread.join()
   }

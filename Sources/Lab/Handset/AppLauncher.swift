@@ -1,13 +1,13 @@
 import Foundation
+import Synchronization
 
 /// Starts the app with the handset's path in its environment, and kills it with SIGKILL as iOS does.
-final class AppLauncher: @unchecked Sendable {  // `process` is behind `lock`
+final class AppLauncher: Sendable {
   private let executable: URL
   private let arguments: [String]
   private let socket: String
   private let output: FileHandle
-  private let lock = NSLock()
-  private var process: Process?
+  private let process = Mutex<Process?>(nil)
 
   /// `output`: where the app's standard output and error go.
   init(_ executable: URL, _ arguments: [String], socket: String, output: FileHandle) {
@@ -16,7 +16,7 @@ final class AppLauncher: @unchecked Sendable {  // `process` is behind `lock`
 
   /// Does nothing while it runs.
   func start() throws {
-    try lock.withLock {
+    try process.withLock { process in
       guard process?.isRunning != true else { return }
       let made = Process()
       (made.executableURL, made.arguments) = (executable, arguments)
@@ -29,7 +29,7 @@ final class AppLauncher: @unchecked Sendable {  // `process` is behind `lock`
 
   /// Returns once it is gone.
   func kill() {
-    guard let running = lock.withLock({ process }), running.isRunning else { return }
+    guard let running = process.withLock({ $0 }), running.isRunning else { return }
     Foundation.kill(running.processIdentifier, SIGKILL)
     running.waitUntilExit()
   }

@@ -39,7 +39,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     var request: HTTPRequest?
   }
 
-  private let events: AppServer.EventSink
+  private let events: AppServer.EventHandler
   private let pages: StaticPages
   private let isReady: @Sendable () -> Bool
   private let directory: AppServer.DirectoryHandler?
@@ -63,7 +63,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   private let logger: Logger
 
-  init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
+  init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventHandler) {
     (self.events, self.logger, isReady) = (events, logger, settings.isReady)
     origins = Set(settings.origins.map(WebOrigin.canonical))
     (directory, keysWanted) = (settings.directory, settings.keysWanted)

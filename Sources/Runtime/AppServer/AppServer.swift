@@ -48,14 +48,14 @@ public final class AppServer: Sendable {
   public typealias DirectoryHandler =
     @Sendable (DeviceKey, [String], HTTPRequest, @escaping @Sendable (HTTPResponse) -> Void) -> Void
   /// Called on the app thread. False: control's inbox is full, and the event will be offered again.
-  public typealias EventSink = @Sendable (SessionEvent) -> Bool
+  public typealias EventHandler = @Sendable (SessionEvent) -> Bool
 
   private let server: HTTPServer
   private let loop: AppLoop
   private let orders: Mailbox<AppRequest>
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound, `TLSError` if the files do not fit.
-  public static func start(_ settings: Settings, logger: Logger, events: @escaping EventSink) throws -> AppServer {
+  public static func start(_ settings: Settings, logger: Logger, events: @escaping EventHandler) throws -> AppServer {
     let loop = AppLoop(settings, logger: logger, events: events)
     let server = try HTTPServer(
       .init(

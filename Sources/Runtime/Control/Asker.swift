@@ -7,12 +7,12 @@ public import TrunklinePlatform
 /// it by steps in rotation, so that a long answer to one delays no other; a step should last some milliseconds.
 ///
 ///     let asker = try Asker(inbox: inbox)
-///     outputs.answered = { asker.answered($0, $1) }
+///     let outputs = ControlOutputs(…, answers: asker, …)
 ///     try asker.start(logger: logger)
 ///     guard let share = asker.begin(for: client) else { … }          // the client has too many open requests
 ///     asker.run(for: client) { asker.ask(.call(id), for: client) { answer in … } }
 ///     asker.stop()
-public final class Asker: Sendable {
+public final class Asker: AnswerOutput, Sendable {
   public typealias Work = @Sendable () -> Void
   /// Nil: control has no room for the question.
   public typealias Then = @Sendable (ControlAnswer?) -> Void
@@ -95,11 +95,13 @@ public final class Asker: Sendable {
       return id
     }
     guard let id else { return run(for: client) { then(nil) } }
-    if !inbox.ask(question, id) { answered(id, nil) }
+    if !inbox.ask(question, id) { finish(id, nil) }
   }
 
-  /// Control's answer (`ControlOutputs.answered`): it is queued for the thread; nothing is processed here.
-  public func answered(_ id: QuestionID, _ answer: ControlAnswer?) {
+  /// Control's answer: it is queued for the thread; nothing is processed here.
+  public func answered(_ id: QuestionID, _ answer: ControlAnswer) { finish(id, answer) }
+
+  private func finish(_ id: QuestionID, _ answer: ControlAnswer?) {
     guard let (client, then) = waiting.withLock({ $0.questions.removeValue(forKey: id) }) else { return }
     run(for: client) { then(answer) }
   }

@@ -32,27 +32,10 @@ public final class ClusterMetrics: Sendable {
     }
   }
 
-  public var families: [MetricFamily] {
-    func one(
-      _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ read: @escaping @Sendable (Snapshot) -> MetricSample.Value
-    )
-      -> MetricFamily
-    {
-      MetricFamily(name: name, help: help, kind: kind) { [self] in [MetricSample([], read(snapshot.withLock { $0 }))] }
-    }
-    func labelled(
-      _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ label: String,
-      _ read: @escaping @Sendable (Snapshot) -> [(String, Int64)]
-    ) -> MetricFamily {
-      MetricFamily(name: name, help: help, kind: kind, labelNames: [label]) { [self] in
-        read(snapshot.withLock { $0 }).map { MetricSample([$0.0], .integer($0.1)) }
-      }
-    }
-    func counted(_ name: String, _ help: String, _ read: @escaping @Sendable (ClusterStatistics) -> UInt64) -> MetricFamily {
-      one(name, help, .counter) { .integer(Int64(clamping: read($0.cluster))) }
-    }
-    typealias Outcome = ClusterStatistics.Outcome
-    return [
+  public var families: [MetricFamily] { nodeFamilies + callFamilies + grantFamilies + sharedStoreFamilies }
+
+  private var nodeFamilies: [MetricFamily] {
+    [
       labelled("trunkline_cluster_state", "1 for the state of this node in the cluster: away, isolated, up.", .gauge, "state") {
         now in
         SharedStoreState.allCases.map { ($0.rawValue, now.state == $0 ? 1 : 0) }
@@ -67,6 +50,12 @@ public final class ClusterMetrics: Sendable {
         "trunkline_cluster_differing_configurations", "Nodes whose shared configuration differs from this one's.", .gauge
       ) { now in .integer(Int64(now.nodes.count { $0.liveness == .living && $0.lease.configuration != now.own })) },
       one("trunkline_cluster_tasks_led", "Tasks of the cluster that this node runs.", .gauge) { .integer(Int64($0.leads.count)) },
+    ]
+  }
+
+  private var callFamilies: [MetricFamily] {
+    typealias Outcome = ClusterStatistics.Outcome
+    return [
       labelled("trunkline_cluster_locates_total", "INVITEs looked up in the shared store, by outcome.", .counter, "outcome") {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.locates[$0] ?? 0)) }
       },
@@ -102,6 +91,11 @@ public final class ClusterMetrics: Sendable {
           ("trunk", Int64(clamping: now.cluster.trunkRefusals)), ("user", Int64(clamping: now.cluster.userRefusals)),
         ]
       },
+    ]
+  }
+
+  private var grantFamilies: [MetricFamily] {
+    [
       counted("trunkline_cluster_grants_accepted_total", "Users' grants of login tokens that were read from the shared store.") {
         $0.grantsRead
       },
@@ -112,6 +106,11 @@ public final class ClusterMetrics: Sendable {
         "trunkline_cluster_grants_stale",
         "Users whose grant of a login token the shared store lacks: this node serves its copy until the next login.", .gauge
       ) { .integer(Int64($0.staleGrants)) },
+    ]
+  }
+
+  private var sharedStoreFamilies: [MetricFamily] {
+    [
       counted("trunkline_cluster_timeouts_total", "Requests to the shared store without an answer in time.") { $0.timeouts },
       counted("trunkline_cluster_failures_total", "Requests to the shared store that failed.") { $0.failures },
       counted("trunkline_cluster_flushes_total", "Times that the shared store lost its data, while connected.") { $0.flushes },
@@ -128,5 +127,27 @@ public final class ClusterMetrics: Sendable {
         $0.blindWelcomes
       },
     ]
+  }
+
+  private func one(
+    _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ read: @escaping @Sendable (Snapshot) -> MetricSample.Value
+  )
+    -> MetricFamily
+  {
+    MetricFamily(name: name, help: help, kind: kind) { [self] in [MetricSample([], read(snapshot.withLock { $0 }))] }
+  }
+
+  private func labelled(
+    _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ label: String,
+    _ read: @escaping @Sendable (Snapshot) -> [(String, Int64)]
+  ) -> MetricFamily {
+    MetricFamily(name: name, help: help, kind: kind, labelNames: [label]) { [self] in
+      read(snapshot.withLock { $0 }).map { MetricSample([$0.0], .integer($0.1)) }
+    }
+  }
+
+  private func counted(_ name: String, _ help: String, _ read: @escaping @Sendable (ClusterStatistics) -> UInt64) -> MetricFamily
+  {
+    one(name, help, .counter) { .integer(Int64(clamping: read($0.cluster))) }
   }
 }

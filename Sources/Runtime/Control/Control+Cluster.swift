@@ -9,11 +9,18 @@ public import TrunklineSIPDialogs
 /// The cluster machine's requests: to the shared store, probes of silent nodes, legs of dead ones.
 extension Control {
   func perform(_ action: ClusterMachine.Action) {
+    guard let cluster = outputs.cluster else { return }  // without a cluster machine there is no action
     switch action {
-    case .sharedStore(let id, let request): outputs.sharedStore(id, request)
+    case .sharedStore(let id, let request): cluster.post(id, request)
     case .probe(let incarnation, let sip): probe(incarnation, sip)
     case .close(_, let legs): close(legs.compactMap(ours))
-    case .state, .lead, .nameInUse, .incompatible, .forgotten, .reapedBefore, .news: outputs.clusterNews(action)
+    case .reapedBefore(let call): outputs.store.disown(call)
+    case .state(let state): cluster.stateChanged(state)
+    case .lead(let task, let isOurs): cluster.leads(task, isOurs: isOurs)
+    case .nameInUse(let lease, let atStart): cluster.nameInUse(by: lease, atStart: atStart)
+    case .incompatible(let lease): cluster.incompatible(with: lease)
+    case .forgotten(let node, let outcome): cluster.forgot(node: node, outcome)
+    case .news(let message): cluster.received(message)
     case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .welcome, .sessionState, .wakeHere,
       .remoteDeviceConnected, .replaced, .revoked, .revokedBefore, .orphan, .reaped, .recordsDue, .lost, .clock:
       break  // the core's
@@ -22,13 +29,13 @@ extension Control {
 
   /// The leg in the form that we can close: its process's address is not ours.
   private func ours(_ leg: OrphanedLeg) -> OrphanedLeg? {
-    guard let flow = leg.flow, let own = outputs.flow(flow.transport, flow.remote) else { return nil }
+    guard let flow = leg.flow, let own = outputs.sip.flow(flow.transport, toward: flow.remote) else { return nil }
     return leg.moved(to: own)
   }
 
   /// SIP OPTIONS to a node; it is silent if it has not answered within `Limits.probe`.
   private func probe(_ incarnation: Incarnation, _ sip: String) {
-    guard let uri = NodeAddress(sip), let flow = outputs.flow(uri.transport, uri.address) else {
+    guard let uri = NodeAddress(sip), let flow = outputs.sip.flow(uri.transport, toward: uri.address) else {
       return run(.cluster(.probed(incarnation, .silent)))
     }
     probes.append((loop.now + Limits.probe, incarnation))
@@ -49,12 +56,12 @@ extension Control {
   /// For the lease and the metrics, once a second.
   func reportLoad() {
     guard core.cluster != nil else { return }
-    run(.cluster(.load(calls: Int(metrics.liveCalls), sessions: outputs.sessions(), refuses: overload != nil)))
+    run(.cluster(.load(calls: Int(metrics.liveCalls), sessions: outputs.apps.sessions, refuses: overload != nil)))
     guard let cluster = core.cluster else { return }
     // Before the first read no node is known, which proves nothing about any.
     let nodes = cluster.nodes
     seenNodes = nodes
-    if cluster.state == .up || nodes.count > 1 { outputs.nodesSeen(nodes) }
+    if cluster.state == .up || nodes.count > 1 { outputs.cluster?.nodesSeen(nodes) }
     metrics.cluster.publish(cluster, nodes, core.machine, at: loop.now)
   }
 }

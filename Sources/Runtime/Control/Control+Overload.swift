@@ -6,7 +6,7 @@ import TrunklineSIPDialogs
 extension Control {
   /// Before each SIP message, so that refusals start and end with their cause.
   func checkOverload() {
-    let verdict = detector.verdict(outputs.mediaShortage(), isFull: metrics.liveCalls >= most, backlog: outputs.backlog())
+    let verdict = detector.verdict(outputs.media.shortage, isFull: metrics.liveCalls >= most, backlog: outputs.sip.backlog)
     guard verdict != overload else { return }
     overload = verdict
     run(.sip(.overloaded(verdict)))
@@ -14,7 +14,7 @@ extension Control {
 
   /// Ten times a second: signals that take time to measure, and reports to operators and load balancers.
   func checkPressure() {
-    detector.add(delay: loop.now - pressureDue, memory: outputs.memory())
+    detector.add(delay: loop.now - pressureDue, memory: outputs.state.memory())
     checkOverload()
     if let overload {
       report(overload, at: loop.now)
@@ -29,7 +29,7 @@ extension Control {
     let before = reported?.reason
     reported = reason.map { ($0, now + Limits.overloadHold) }
     guard reason != before else { return }
-    outputs.overloaded(reason)
+    outputs.state.overloaded(reason)
     if let reason {
       logger.warning("overloaded: new calls get 503", metadata: ["reason": "\(reason.rawValue)"])
     } else {

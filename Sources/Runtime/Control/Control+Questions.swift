@@ -5,7 +5,7 @@ import GatewayCore
 import TrunklineBytes
 import TrunklinePlatform
 
-/// Questions of other threads, a few in a step: `ControlOutputs.answered` returns each answer to the asker.
+/// Questions of other threads, a few in a step: `AnswerOutput.answered` returns each answer to the asker.
 extension Control {
   /// A flood of small questions may use a part of the thread's time, and no more: beyond it they wait.
   func drainQuestions() {
@@ -42,7 +42,7 @@ extension Control {
     case .cluster(let part): answer = .cluster(sight(part))
     case .operation(let operation): return perform(operation, id)
     }
-    outputs.answered(id, answer)
+    outputs.answers.answered(id, answer)
   }
 
   /// If there are more nodes than fit into an answer, it holds those of the last second.
@@ -64,10 +64,10 @@ extension Control {
       let input = CallMachine.Input.setTrunk(name, isDisabled: isDisabled)
       log(input)
       run(.call(input))
-      outputs.answered(id, .operation(.done))
+      outputs.answers.answered(id, .operation(.done))
     case .forgetNode(let node):
       run(.cluster(.forget(node: node)))
-      outputs.answered(id, .operation(.done))
+      outputs.answers.answered(id, .operation(.done))
     }
   }
 }

@@ -12,8 +12,8 @@ public import TrunklineSIPDialogs
 /// the resulting actions.
 ///
 /// Set up on one thread before the loop runs; from then on everything here happens on the loop's thread, except `inbox`, which
-/// accepts inputs from any thread. Nothing here waits for disk, network, media or an app.
-public final class Control: @unchecked Sendable {
+/// accepts inputs from any thread; others hold it as `LoopBound`. Nothing here waits for disk, network, media or an app.
+public final class Control {
   /// Inputs of other threads.
   public let inbox: Inbox
   public let metrics: ControlMetrics
@@ -58,6 +58,7 @@ public final class Control: @unchecked Sendable {
     metrics: ControlMetrics, inbox: Inbox,
     logger: Logger, masksNumbers: Bool = true
   ) throws(SystemError) {
+    precondition((cluster == nil) == (outputs.cluster == nil), "a cluster machine needs its output")
     (self.loop, self.outputs) = (loop, outputs)
     core = GatewayCore(userAgent: userAgent, machine: machine, cluster: cluster)
     (self.metrics, self.inbox, self.logger, self.masksNumbers) = (metrics, inbox, logger, masksNumbers)
@@ -86,7 +87,7 @@ public final class Control: @unchecked Sendable {
   /// Legs that a process left open toward trunks when it died: closes each. Called once, when the transport can send.
   public func close(_ orphans: [OrphanedLeg]) { if !orphans.isEmpty { run(.orphaned(orphans)) } }
 
-  /// The name servers' answer to `ControlOutputs.lookUp`.
+  /// The name servers' answer to `NameOutput.ask`.
   public func resolved(_ question: DNSQuestion, _ answer: DNSAnswer) { run(.call(.trunking(.resolved(question, answer)))) }
 
   private func drainInbox() {
@@ -110,7 +111,7 @@ public final class Control: @unchecked Sendable {
   private func drain() {
     guard !isDraining else { return }
     isDraining = true
-    outputs.sendApp(.drain)
+    outputs.apps.post(.drain)
     run(.call(.draining))
   }
 
@@ -125,7 +126,7 @@ public final class Control: @unchecked Sendable {
     reportLoad()
     let trunks = core.machine.trunkStatuses(at: loop.now)
     metrics.trunks.publish(trunks)
-    outputs.trunkStatuses(trunks)
+    outputs.state.trunkStatuses(trunks)
     clockDue = loop.now + Limits.clockCheck
     if let clock { loop.setTimer(clock, at: clockDue) }
   }
@@ -155,9 +156,9 @@ public final class Control: @unchecked Sendable {
 
   private func perform(_ effect: GatewayCore.Effect) {
     switch effect {
-    case .sendSIP(let message): outputs.sendSIP(message)
-    case .authenticated(let flow): outputs.authenticated(flow)
-    case .silent(let flow, let since): outputs.silent(flow, since)
+    case .sendSIP(let message): outputs.sip.send(message)
+    case .authenticated(let flow): outputs.sip.authenticated(flow)
+    case .silent(let flow, let since): outputs.sip.wasSilent(flow, since: since)
     case .challengeRefused(let trunk, let realm): logChallenge(trunk, realm)
     case .cluster(let action): perform(action)
     case .action(let action): perform(action)
@@ -167,35 +168,35 @@ public final class Control: @unchecked Sendable {
   private func perform(_ action: CallMachine.Action) {
     switch action {
     case .sip, .reserveMedia: break  // the core's
-    case .app(let command): outputs.sendApp(command)
+    case .app(let command): outputs.apps.post(command)
     case .media(let command): send(command)
     case .push(let key, let target, let content, let deadline):
-      outputs.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
+      outputs.push.push(key, target, content, deadline: deadline, since: key.call == newCall ? loop.now : nil)
     // with `cluster:` the core answers these itself
     case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake, .shareGrants: break
-    case .disowned(let call): outputs.disowned(call)
-    case .askRoute(let question, let hook): outputs.askRoute(question, hook)
-    case .askUser(let question, let hook): outputs.askUser(question, hook)
-    case .pushCallOver(let call): outputs.pushCallOver(call)
-    case .answered(let id, let answer): outputs.answered(id, .operation(answer))
-    case .devices(let changes): outputs.devices(changes)
-    case .grants(let changes): outputs.grants(changes)
-    case .event(let event): outputs.event(event)
-    case .recording(let command): outputs.recording(command)
-    case .stream(let command): outputs.stream(command)
-    case .verify(let call, let question): outputs.verify(call, question)
-    case .lookUp(let question): outputs.lookUp(question)
-    case .keepAlive(let flow): outputs.sendSIP(.init(bytes: [13, 10, 13, 10], flow: flow))
+    case .disowned(let call): outputs.store.disown(call)
+    case .askRoute(let question, let hook): outputs.webhooks.ask(question, hook)
+    case .askUser(let question, let hook): outputs.webhooks.ask(question, hook)
+    case .pushCallOver(let call): outputs.push.callOver(call)
+    case .answered(let id, let answer): outputs.answers.answered(id, .operation(answer))
+    case .devices(let changes): outputs.store.change(changes)
+    case .grants(let changes): outputs.store.change(changes)
+    case .event(let event): outputs.store.append(event)
+    case .recording(let command): outputs.audio.perform(command)
+    case .stream(let command): outputs.audio.perform(command)
+    case .verify(let call, let question): outputs.webhooks.verify(call, question)
+    case .lookUp(let question): outputs.names.ask(question)
+    case .keepAlive(let flow): outputs.sip.send(.init(bytes: [13, 10, 13, 10], flow: flow))
     case .trunkNews(let news):
       log(news)
       metrics.trunks.count(news)
-      outputs.trunkNews(news)
+      outputs.state.trunkNews(news)
     case .journal(let line):
-      outputs.journal(line) { [inbox] call in inbox.post(.journalled(call)) }
+      outputs.store.start(line) { [inbox] call in inbox.post(.journalled(call)) }
     case .record(let record):
       metrics.trunks.count(record)
       log(record)
-      outputs.record(record)
+      outputs.store.end(record)
     case .trace(let call, let stage, let at, let detail):
       if stage == .start { newCall = call }
       log(call, stage, at, detail)
@@ -209,16 +210,16 @@ public final class Control: @unchecked Sendable {
 
   /// A session that missed a command cannot be used: it is closed, and its call ends as by a fault of ours.
   private func send(_ command: MediaCommand) {
-    guard !outputs.sendMedia(command) else { return }
+    guard !outputs.media.send(command) else { return }
     logger.error("a media thread is overloaded: the call is ended", metadata: ["session": "\(command.session.raw)"])
     if case .close = command { return }
-    _ = outputs.sendMedia(.close(command.session))
+    _ = outputs.media.send(.close(command.session))
     run(.call(.media(.closed(command.session, MediaStatistics()))))
   }
 
   private func move(_ request: MediaRequest) -> CallMachine.Input {
     do {
-      let local = try outputs.moveMedia(request)
+      let local = try outputs.media.move(request)
       if let local {
         logger.debug("a call continues from another address", metadata: ["call": "\(request.call)", "media": "\(local)"])
       }
@@ -233,7 +234,7 @@ public final class Control: @unchecked Sendable {
     if request.moves { return move(request) }
     if let reason = detector.lasting { return .mediaRefused(request.call, reason: reason.rawValue, isOverload: true) }
     do {
-      return .mediaReserved(request.call, try outputs.reserveMedia(request))
+      return .mediaReserved(request.call, try outputs.media.reserve(request))
     } catch let overload as MediaOverload {
       // Counted and logged as a refusal, which under overload happens many times a second: no log line here.
       return .mediaRefused(request.call, reason: overload.description, isOverload: true)
@@ -250,15 +251,17 @@ public final class Control: @unchecked Sendable {
   }
 
   private func endStep() {
-    outputs.endStep()
+    outputs.media.wake()
+    outputs.store.wake()
+    outputs.cluster?.wake()
     publish(&core)
     if isLeaving, !core.machine.isUnregistering {
       isLeaving = false
-      outputs.left()
+      outputs.state.left()
     }
     if isDraining, !isDrained, metrics.liveCalls == 0 {
       isDrained = true
-      outputs.drained()
+      outputs.state.drained()
     }
   }
 }

@@ -25,15 +25,15 @@ public final class Inbox: Sendable {
     mailbox.post(.cluster(input), input.isAwaited ? .now : .gathered)
   }
 
-  /// The answer arrives through `ControlOutputs.answered`, once, under this number. False: too many wait, and no answer follows.
+  /// The answer arrives through `AnswerOutput.answered`, once, under this number. False: too many wait, and no answer follows.
   @discardableResult public func ask(_ question: ControlQuestion, _ id: QuestionID) -> Bool {
     questions.post(AskedQuestion(id: id, question: question))
   }
 
-  /// No new calls from now on; `ControlOutputs.drained` follows when the last call is over.
+  /// No new calls from now on; `StateOutput.drained` follows when the last call is over.
   @discardableResult public func drain() -> Bool { mailbox.post(.drain) }
 
-  /// Unregisters at the registrars; `ControlOutputs.left` follows when they have answered.
+  /// Unregisters at the registrars; `StateOutput.left` follows when they have answered.
   @discardableResult public func leave() -> Bool { mailbox.post(.leave) }
 
   /// Ends every call.

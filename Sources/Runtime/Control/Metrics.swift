@@ -87,19 +87,10 @@ public final class ControlMetrics: Sendable {
 
   func publish(_ statistics: Statistics) { signalling.withLock { $0 = statistics } }
 
-  var signallingFamilies: [MetricFamily] {
-    func rows(_ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]) -> @Sendable () -> [MetricSample] {
-      { [self] in
-        let rows = read(signalling.withLock { $0 })
-        return rows.sorted { $0.0.lexicographicallyPrecedes($1.0) }.map { MetricSample($0.0, .integer(Int64(clamping: $0.1))) }
-      }
-    }
-    func counter(
-      _ name: String, _ help: String, _ labels: [String], _ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]
-    ) -> MetricFamily {
-      MetricFamily(name: name, help: help, kind: .counter, labelNames: labels, snapshot: rows(read))
-    }
-    return [
+  var signallingFamilies: [MetricFamily] { messageFamilies + faultFamilies + gaugeFamilies }
+
+  private var messageFamilies: [MetricFamily] {
+    [
       counter("trunkline_sip_requests_total", "SIP requests by direction and method.", ["direction", "method"]) {
         $0.requestsReceived.map { (["in", $0.key.name], $0.value) } + $0.requestsSent.map { (["out", $0.key.name], $0.value) }
       },
@@ -128,6 +119,11 @@ public final class ControlMetrics: Sendable {
       counter("trunkline_sip_requests_unanswered_total", "SIP requests inside dialogs without a response.", ["method"]) {
         $0.unanswered.map { ([$0.key.name], $0.value) }
       },
+    ]
+  }
+
+  private var faultFamilies: [MetricFamily] {
+    [
       counter("trunkline_sip_refused_total", "SIP requests refused before a call existed.", ["reason"]) { statistics in
         RefusalReason.allCases.map { ([$0.rawValue], statistics.refused[$0] ?? 0) }
       },
@@ -148,12 +144,30 @@ public final class ControlMetrics: Sendable {
       ) { statistics in
         OrphanedLeg.Phase.allCases.map { ([$0.rawValue], statistics.orphansClosed[$0] ?? 0) }
       },
+    ]
+  }
+
+  private var gaugeFamilies: [MetricFamily] {
+    [
       MetricFamily(
         name: "trunkline_sip_transactions", help: "SIP transactions alive.", kind: .gauge, labelNames: ["side"],
         snapshot: rows { [(["client"], UInt64($0.clientTransactions)), (["server"], UInt64($0.serverTransactions))] }),
       MetricFamily(
         name: "trunkline_sip_legs", help: "SIP call legs alive.", kind: .gauge, snapshot: rows { [([], UInt64($0.legs))] }),
     ]
+  }
+
+  private func rows(_ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]) -> @Sendable () -> [MetricSample] {
+    { [self] in
+      let rows = read(signalling.withLock { $0 })
+      return rows.sorted { $0.0.lexicographicallyPrecedes($1.0) }.map { MetricSample($0.0, .integer(Int64(clamping: $0.1))) }
+    }
+  }
+
+  private func counter(
+    _ name: String, _ help: String, _ labels: [String], _ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]
+  ) -> MetricFamily {
+    MetricFamily(name: name, help: help, kind: .counter, labelNames: labels, snapshot: rows(read))
   }
 }
 

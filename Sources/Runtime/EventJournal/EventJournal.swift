@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TrunklinePlatform
 
 /// The writing side of the event journal: append-only files in their own folder. Blocks; one thread.
@@ -9,8 +10,7 @@ import TrunklinePlatform
 /// Events for which `append` has returned survive the death of the process; the operating system writes them to the disk within
 /// seconds. At most `Limits.journalBytes` (64 MiB) and `Limits.age` (24 h) are kept: the oldest are removed. Readers
 /// (`EventReader`) do not affect this.
-public final class EventJournal: @unchecked Sendable {
-  // Used by the calling thread only.
+public final class EventJournal: Sendable {
   public struct Entry: Sendable {
     public var at: Int64
     public var kind: String
@@ -23,17 +23,11 @@ public final class EventJournal: @unchecked Sendable {
   }
 
   public let epoch: String
+  private let files: Mutex<EventSegments>
   /// The position of the last event; 0: there is none yet.
-  public private(set) var last: UInt64 = 0
+  public var last: UInt64 { files.withLock { $0.last } }
   /// Octets on disk.
-  public private(set) var bytes = 0
-  private let folder: EventFolder
-  private var fd: Int32 = -1
-  /// Octets of the current segment.
-  private var size = 0
-  private var segments: [EventFolder.Segment] = []
-  private let mostBytes: Int
-  private let segmentBytes: Int
+  public var bytes: Int { files.withLock { $0.bytes } }
 
   /// Opens or makes the folder, readable by its owner only, and removes an incomplete last line that a dying process left.
   public convenience init(folder: String) throws {
@@ -41,8 +35,7 @@ public final class EventJournal: @unchecked Sendable {
   }
 
   init(folder path: String, mostBytes: Int, segmentBytes: Int) throws {
-    folder = EventFolder(path: path)
-    (self.mostBytes, self.segmentBytes) = (mostBytes, segmentBytes)
+    let folder = EventFolder(path: path)
     if mkdir(path, 0o700) != 0, errno != EEXIST { throw EventJournalError("cannot make", path) }
     if let known = folder.epoch() {
       epoch = known
@@ -54,6 +47,36 @@ public final class EventJournal: @unchecked Sendable {
         throw EventJournalError("cannot write", path)
       }
     }
+    files = Mutex(try EventSegments(folder, epoch: epoch, mostBytes: mostBytes, segmentBytes: segmentBytes))
+  }
+
+  /// All or nothing: after an error the same entries get the same positions in the next attempt. An event that is too long or
+  /// cannot be encoded is left out. Returns the number of events written.
+  @discardableResult public func append(_ entries: [Entry]) throws -> Int { try files.withLock { try $0.append(entries) } }
+
+  /// Removes segments beyond the bounds, the oldest first, never the current one. Returns the first remaining position.
+  @discardableResult public func trim(now: Int64) -> UInt64 { files.withLock { $0.trim(now: now) } }
+}
+
+/// The files of a journal, of which the last one is written.
+private struct EventSegments: ~Copyable {
+  let epoch: String
+  /// The position of the last event; 0: there is none yet.
+  private(set) var last: UInt64 = 0
+  /// Octets on disk.
+  private(set) var bytes = 0
+  private let folder: EventFolder
+  private var fd: Int32 = -1
+  /// Octets of the current segment.
+  private var size = 0
+  private var segments: [EventFolder.Segment] = []
+  private let mostBytes: Int
+  private let segmentBytes: Int
+
+  /// Cuts off an incomplete last line.
+  init(_ folder: EventFolder, epoch: String, mostBytes: Int, segmentBytes: Int) throws {
+    (self.folder, self.epoch) = (folder, epoch)
+    (self.mostBytes, self.segmentBytes) = (mostBytes, segmentBytes)
     segments = folder.segments()
     bytes = segments.reduce(0) { $0 + $1.bytes }
     if let newest = segments.last { try reopen(newest) }
@@ -61,9 +84,7 @@ public final class EventJournal: @unchecked Sendable {
 
   deinit { if fd >= 0 { close(fd) } }
 
-  /// All or nothing: after an error the same entries get the same positions in the next attempt. An event that is too long or
-  /// cannot be encoded is left out. Returns the number of events written.
-  @discardableResult public func append(_ entries: [Entry]) throws -> Int {
+  mutating func append(_ entries: [EventJournal.Entry]) throws -> Int {
     var text: [UInt8] = []
     var next = last
     for entry in entries {
@@ -82,8 +103,7 @@ public final class EventJournal: @unchecked Sendable {
     return Int(next - last)
   }
 
-  /// Removes segments beyond the bounds, the oldest first, never the current one. Returns the first remaining position.
-  @discardableResult public func trim(now: Int64) -> UInt64 {
+  mutating func trim(now: Int64) -> UInt64 {
     while segments.count > 1 {
       let isOld = segments[0].changed < now - Limits.age.milliseconds
       guard bytes > mostBytes - segmentBytes || isOld else { break }
@@ -97,7 +117,7 @@ public final class EventJournal: @unchecked Sendable {
   // MARK: the files
 
   /// Starts a segment. No published event is lost: the old file is closed after its last line is complete.
-  private func begin(_ first: UInt64) throws {
+  private mutating func begin(_ first: UInt64) throws {
     let path = folder.path(of: first)
     let next = open(path, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard next >= 0 else { throw EventJournalError("cannot open", path) }
@@ -107,7 +127,7 @@ public final class EventJournal: @unchecked Sendable {
     segments.append(.init(first: first, path: path, bytes: 0, changed: WallClock.nowMilliseconds()))
   }
 
-  private func reopen(_ segment: EventFolder.Segment) throws {
+  private mutating func reopen(_ segment: EventFolder.Segment) throws {
     fd = open(segment.path, O_RDWR | O_APPEND | O_CLOEXEC)
     guard fd >= 0 else { throw EventJournalError("cannot open", segment.path) }
     guard let data = FileManager.default.contents(atPath: segment.path) else {

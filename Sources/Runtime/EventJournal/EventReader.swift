@@ -1,22 +1,19 @@
 import Foundation
+import Synchronization
 
 /// The reading side: events after a position, in order, while another thread writes. Blocks for data that is not in memory; one
 /// thread.
 ///
 ///     let reader = EventReader(folder: folder)
 ///     let (events, isGap) = reader.read(after: position, most: 100)
-public final class EventReader: @unchecked Sendable {
-  // Accessed only by the calling thread.
+public final class EventReader: Sendable {
   private let folder: EventFolder
-  private var fd: Int32 = -1
-  /// Fields of the open segment.
-  private var first: UInt64 = 0
-  private var offset: off_t = 0
-  /// The last event before `offset`.
-  private var position: UInt64 = 0
+  private let segment: Mutex<SegmentReader>
 
-  public init(folder: String) { self.folder = EventFolder(path: folder) }
-  deinit { if fd >= 0 { close(fd) } }
+  public init(folder path: String) {
+    folder = EventFolder(path: path)
+    segment = Mutex(SegmentReader(EventFolder(path: path)))
+  }
 
   public var epoch: String? { folder.epoch() }
 
@@ -25,21 +22,7 @@ public final class EventReader: @unchecked Sendable {
   public var range: (oldest: UInt64, newest: UInt64) {
     let all = folder.segments()
     guard let oldest = all.first, let last = all.last else { return (1, 0) }
-    return (oldest.first, max(last.first - 1, Self.lastPosition(in: last.path) ?? 0))
-  }
-
-  /// The position of a segment's last complete line; nil: it has none.
-  private static func lastPosition(in path: String) -> UInt64? {
-    let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    var status = stat()
-    guard fstat(file, &status) == 0 else { return nil }
-    // No line is as long: the last complete one, and the end of the one before it, are in these octets.
-    let octets = chunk(file, max(0, status.st_size - off_t(Limits.readBytes)))
-    guard let end = octets.lastIndex(of: 0x0a) else { return nil }
-    let start = octets[..<end].lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
-    return position(of: octets[start..<end])
+    return (oldest.first, max(last.first - 1, SegmentReader.lastPosition(in: last.path) ?? 0))
   }
 
   /// At most `most` events and about `Limits.readBytes` (256 KiB) after `after`. `isGap`: some of those between are no longer
@@ -67,7 +50,42 @@ public final class EventReader: @unchecked Sendable {
   /// Scans at most `entries` entries after `after`, and about `Limits.readBytes` of them, until `most` of them fit. `looked` is 0
   /// if there are no more. Nothing is copied of an entry that does not fit. Costs some milliseconds at most, whatever fits.
   public func look(after: UInt64, most: Int, entries: Int, fits: (_ kind: String, _ subject: String) -> Bool) -> Look {
-    var look = Look(after: after)
+    segment.withLock { $0.look(after: after, most: most, entries: entries, fits: fits) }
+  }
+}
+
+/// The open segment, and how far it was read.
+private struct SegmentReader: ~Copyable {
+  private let folder: EventFolder
+  private var fd: Int32 = -1
+  /// Fields of the open segment.
+  private var first: UInt64 = 0
+  private var offset: off_t = 0
+  /// The last event before `offset`.
+  private var position: UInt64 = 0
+
+  init(_ folder: EventFolder) { self.folder = folder }
+
+  deinit { if fd >= 0 { close(fd) } }
+
+  /// The position of a segment's last complete line; nil: it has none.
+  static func lastPosition(in path: String) -> UInt64? {
+    let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { return nil }
+    // No line is as long: the last complete one, and the end of the one before it, are in these octets.
+    let octets = chunk(file, max(0, status.st_size - off_t(Limits.readBytes)))
+    guard let end = octets.lastIndex(of: 0x0a) else { return nil }
+    let start = octets[..<end].lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
+    return position(of: octets[start..<end])
+  }
+
+  mutating func look(after: UInt64, most: Int, entries: Int, fits: (_ kind: String, _ subject: String) -> Bool)
+    -> EventReader.Look
+  {
+    var look = EventReader.Look(after: after)
     if fd < 0 || after != position, !find(after) { return look }
     look.isGap = position > after
     while look.looked == 0 {
@@ -98,7 +116,7 @@ public final class EventReader: @unchecked Sendable {
 
   /// Opens the segment that contains the event after `after`, or else the oldest later one, and finds the position in it in a few
   /// reads.
-  private func find(_ after: UInt64) -> Bool {
+  private mutating func find(_ after: UInt64) -> Bool {
     let all = folder.segments()
     guard let segment = all.last(where: { $0.first <= after + 1 }) ?? all.first else { return false }
     guard open(segment) else { return false }
@@ -142,7 +160,7 @@ public final class EventReader: @unchecked Sendable {
     line.firstIndex(of: 0x20).flatMap { UInt64(String(decoding: line[..<$0], as: UTF8.self)) }
   }
 
-  private func open(_ segment: EventFolder.Segment) -> Bool {
+  private mutating func open(_ segment: EventFolder.Segment) -> Bool {
     let next = Glibc.open(segment.path, O_RDONLY | O_CLOEXEC)
     guard next >= 0 else { return false }
     if fd >= 0 { close(fd) }
@@ -151,7 +169,7 @@ public final class EventReader: @unchecked Sendable {
   }
 
   /// Opens the next segment, if there is one: then this one grows no longer, and was read completely.
-  private func next() -> Bool {
+  private mutating func next() -> Bool {
     guard let segment = folder.segments().first(where: { $0.first > first }) else { return false }
     // It may have grown between our read and the new file.
     var status = stat()

@@ -12,7 +12,7 @@ public import TrunklineSIPDialogs
 ///
 ///     let resolver = try Resolver(loop: loop, servers: [], logger: log) { question, answer in … }
 ///     resolver.ask(DNSQuestion("carrier.example", .naptr))
-public final class Resolver: @unchecked Sendable {
+public final class Resolver {
   /// One question under way; c-ares holds it until it calls back, which it does exactly once.
   private final class Query {
     weak var resolver: Resolver?

@@ -8,7 +8,8 @@ import TrunklineSIPDialogs
 /// The SIP sockets of the gateway: UDP, TCP and TLS listeners, and connections to trunks. Carries messages between them and a
 /// `UserAgent`.
 ///
-/// Belongs to the thread of its loop: make it before `run`, and use it only on that thread afterwards (the loop checks). Only
+/// Belongs to the thread of its loop: make it before `run`, and use it only on that thread afterwards (the loop checks); others hold it as
+/// `LoopBound`. Only
 /// messages from addresses on the allow-list are read; all others are dropped unread and counted, and their connections are
 /// closed at once. `deliver` gets whole messages (`.received`) and `.transportFailed`, never from within `send`.
 ///
@@ -21,7 +22,7 @@ import TrunklineSIPDialogs
 /// Limits: 64 connections per trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message. Where
 /// a trunk accepts any peer, an unauthenticated address has 4 connections for at most 60 s, and all of them together half of the
 /// trunk's.
-public final class SIPSockets: @unchecked Sendable {
+public final class SIPSockets {
   let loop: EventLoop
   let logger: Logger
   let deliver: (UserAgent.Input) -> Void

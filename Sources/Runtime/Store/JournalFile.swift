@@ -1,13 +1,30 @@
 public import CallFlow
 import Foundation
+import Synchronization
 
 /// The journal as an append-only file: `+` and a start line as JSON, or `-` and the call whose record is written. All waiting
 /// lines cost one `write`, where a transaction of SQLite costs a dozen system calls.
 ///
 /// Live lines are also in memory; a file that is mostly history is rewritten, or emptied if no line is live. A kill at any
 /// instant leaves whole lines and at most one partial line at the end, which the next start cuts off.
-public final class JournalFile: Journal, @unchecked Sendable {
-  // Used only by the calling thread, as `Journal` requires.
+public final class JournalFile: Journal {
+  private let file: Mutex<LiveLines>
+
+  /// Opens or creates the file, readable by its owner only, and reads the live lines.
+  public init(path: String) throws { file = Mutex(try LiveLines(path: path)) }
+
+  public func add(_ lines: [StartLine]) throws { try change(adding: lines, removing: []) }
+  public func remove(_ calls: [CallID]) throws { try change(adding: [], removing: calls) }
+
+  public func change(adding lines: [StartLine], removing calls: [CallID]) throws {
+    try file.withLock { try $0.change(adding: lines, removing: calls) }
+  }
+
+  public func lines() throws -> [StartLine] { try file.withLock { try $0.lines() } }
+}
+
+/// The open file, and its live lines.
+private struct LiveLines: ~Copyable {
   private let path: String
   private var fd: Int32 = -1
   private var size = 0
@@ -17,8 +34,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
   private var text: [UInt8] = []
   private let encoder = RecordEncoder()
 
-  /// Opens or creates the file, readable by its owner only, and reads the live lines.
-  public init(path: String) throws {
+  init(path: String) throws {
     self.path = path
     fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
     guard fd >= 0 else { throw fault("cannot open") }
@@ -27,10 +43,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
 
   deinit { if fd >= 0 { close(fd) } }
 
-  public func add(_ lines: [StartLine]) throws { try change(adding: lines, removing: []) }
-  public func remove(_ calls: [CallID]) throws { try change(adding: [], removing: calls) }
-
-  public func change(adding lines: [StartLine], removing calls: [CallID]) throws {
+  mutating func change(adding lines: [StartLine], removing calls: [CallID]) throws {
     text.removeAll(keepingCapacity: true)
     let gone = calls.filter { live[$0] != nil }
     for call in gone {
@@ -58,19 +71,19 @@ public final class JournalFile: Journal, @unchecked Sendable {
     if size > Limits.journalBytes, size > 2 * liveBytes { compact() }
   }
 
-  public func lines() throws -> [StartLine] {
+  func lines() throws -> [StartLine] {
     let decoder = JSONDecoder()
     let lines = try live.values.map { try decoder.decode(StartLine.self, from: Data($0)) }
     return lines.sorted { ($0.start, $0.call.description) < ($1.start, $1.call.description) }
   }
 
-  private func forget(_ call: CallID) {
+  private mutating func forget(_ call: CallID) {
     if let json = live.removeValue(forKey: call) { liveBytes -= json.count }
   }
 
   // MARK: the file
 
-  private func load() throws {
+  private mutating func load() throws {
     let bytes = try contents()
     let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
     if whole < bytes.count, ftruncate(fd, off_t(whole)) != 0 { throw fault("cannot repair") }
@@ -103,7 +116,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
   }
 
   /// All or nothing.
-  private func write(_ bytes: [UInt8]) throws {
+  private mutating func write(_ bytes: [UInt8]) throws {
     do throws(StoreError) {
       try put(bytes, fd)
     } catch {
@@ -124,7 +137,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
   }
 
   /// Rewrites the file with the live lines only. If that fails, the file stays as it is, with the same meaning.
-  private func compact() {
+  private mutating func compact() {
     if live.isEmpty {
       if ftruncate(fd, 0) == 0 { size = 0 }
       return

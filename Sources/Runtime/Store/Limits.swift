@@ -103,6 +103,6 @@ public enum Limits {
   static let historyRowBytes = 4_096
   /// How long a write waits for another process's import.
   static let directoryBusySeconds = 20.0
-  /// Contacts of a write, some milliseconds, between two calls of `getsOn`.
+  /// Contacts of a write, some milliseconds, between two calls of `DirectoryFile.onProgress`.
   static let rowsPerSign = 1_000
 }

@@ -1,15 +1,28 @@
 public import CallFlow
 import Foundation
+import Synchronization
 
 /// Records as JSON lines in a file that only grows. When the file was moved away (log rotation) the next append makes a new one.
-public final class RecordFile: RecordSink, @unchecked Sendable {
-  // Only the calling thread touches the descriptor, as `RecordSink` requires.
+public final class RecordFile: RecordSink {
+  private let file: Mutex<RecordLines>
+
+  /// Opens or creates the file, and cuts off a last line that a dying process left without its end.
+  public init(path: String) throws { file = Mutex(try RecordLines(path: path)) }
+
+  public func append(_ records: [CallRecord]) throws { try file.withLock { try $0.append(records) } }
+
+  public func recorded(among calls: Set<CallID>) throws -> [CallID: CallRecord] {
+    try file.withLock { try $0.recorded(among: calls) }
+  }
+}
+
+/// The open file.
+private struct RecordLines: ~Copyable {
   private let path: String
   private var fd: Int32 = -1
   private let encoder = RecordEncoder()
 
-  /// Opens or creates the file, and cuts off a last line that a dying process left without its end.
-  public init(path: String) throws {
+  init(path: String) throws {
     self.path = path
     try open()
     try cutTornLine()
@@ -17,7 +30,7 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
 
   deinit { if fd >= 0 { close(fd) } }
 
-  public func append(_ records: [CallRecord]) throws {
+  mutating func append(_ records: [CallRecord]) throws {
     try reopenIfMoved()
     var data: [UInt8] = []
     for record in records { data += try encoder.encode(record) + [0x0a] }
@@ -37,7 +50,7 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
     }
   }
 
-  public func recorded(among calls: Set<CallID>) throws -> [CallID: CallRecord] {
+  func recorded(among calls: Set<CallID>) throws -> [CallID: CallRecord] {
     guard !calls.isEmpty else { return [:] }
     let size = lseek(fd, 0, SEEK_END)
     let start = max(0, Int(size) - Limits.searchedBytes)
@@ -57,7 +70,7 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
     return found
   }
 
-  private func open() throws {
+  private mutating func open() throws {
     fd = Glibc.open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
     guard fd >= 0 else { throw fault("cannot open") }
   }
@@ -70,7 +83,7 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
     if size != whole, ftruncate(fd, size) != 0 { throw fault("cannot repair") }
   }
 
-  private func reopenIfMoved() throws {
+  private mutating func reopenIfMoved() throws {
     var ours = stat()
     var there = stat()
     if fd >= 0, fstat(fd, &ours) == 0, stat(path, &there) == 0, ours.st_ino == there.st_ino, ours.st_dev == there.st_dev {

@@ -1,3 +1,4 @@
+import CallFlow
 import Configuration
 import Control
 import Logging
@@ -6,7 +7,7 @@ import RecordingFiles
 import TrunklinePlatform
 
 /// The users of calls' audio outside the media threads: the recorder, and the streams, which also send audio.
-final class AudioComponent: Sendable {
+final class AudioComponent: AudioOutput, Sendable {
   /// Nil: nothing is recorded.
   private let recorder: Recorder?
   private let streams: Streams
@@ -22,10 +23,8 @@ final class AudioComponent: Sendable {
     }
   }
 
-  func join(_ outputs: inout ControlOutputs) {
-    outputs.recording = { [recorder] in recorder?.perform($0) }
-    outputs.stream = { [streams] in streams.perform($0) }
-  }
+  func perform(_ command: RecordingCommand) { recorder?.perform(command) }
+  func perform(_ command: StreamCommand) { streams.perform(command) }
 
   func reload(_ new: Settings) { streams.replace(authorities: new.routes.streamAuthorities) }
 

@@ -26,47 +26,53 @@ final class ImportSlots: Sendable {
 
 /// The body of an import, read in pieces: memory holds the resulting list, and no more of the body than a line. If another import
 /// is under way, the body is read and discarded, so that the answer, 429, reaches a client that writes before it reads.
-///
-/// Unchecked: on the server's thread until `finish`, then on the thread that sorts, and on the one that stores.
-final class ContactImport: BodySink, @unchecked Sendable {
-  private var slot: ImportSlots.Slot?
-  private var reader: ContactReader?
-  private var fault: APIError?
+final class ContactImport: BodySink {
+  private struct State {
+    var slot: ImportSlots.Slot?
+    var reader: ContactReader?
+    var fault: APIError?
+
+    /// Drops the contacts read so far.
+    mutating func fail(_ error: APIError) { (fault, reader, slot) = (error, nil, nil) }
+  }
+  private let state: Mutex<State>
 
   init(_ slot: ImportSlots.Slot?, _ reader: ContactReader) {
-    (self.slot, self.reader) = (slot, reader)
-    guard slot == nil else { return }
-    fail(APIError(.tooMany, "another import is running; nothing was changed: try again"))
+    var state = State(slot: slot, reader: reader)
+    if slot == nil { state.fail(APIError(.tooMany, "another import is running; nothing was changed: try again")) }
+    self.state = Mutex(state)
   }
 
   func receive(_ octets: [UInt8]) {
-    guard fault == nil else { return }
-    do { try reader?.read(octets) } catch { fail(Self.refusal(error)) }
-  }
-
-  /// Drops the contacts read so far.
-  private func fail(_ error: APIError) {
-    (fault, reader) = (error, nil)
-    release()
+    state.withLock { state in
+      guard state.fault == nil else { return }
+      do { try state.reader?.read(octets) } catch { state.fail(Self.refusal(error)) }
+    }
   }
 
   /// Frees the slot before the answer, for a client that sends the next import at once.
-  func release() { slot = nil }
+  func release() { state.withLock { $0.slot = nil } }
 
   private static func refusal(_ error: any Error) -> APIError { APIError(.badRequest, "\(error); nothing was changed") }
 
   /// Called once, after the last `receive`. `then` is called on a separate thread, or at once if there is nothing to sort.
   func finish(_ then: @escaping @Sendable (Result<ContactList, APIError>) -> Void) {
-    if let fault { return then(.failure(fault)) }
+    if let fault = state.withLock({ $0.fault }) { return then(.failure(fault)) }
     Thread.detachNewThread { [self] in
       do {
-        let list = try reader?.finish() ?? ContactList()
-        reader = nil
+        let list = try sorted()
         then(.success(list))
       } catch {
         release()
         then(.failure(Self.refusal(error)))
       }
+    }
+  }
+
+  private func sorted() throws -> ContactList {
+    try state.withLock { state in
+      defer { state.reader = nil }
+      return try state.reader?.finish() ?? ContactList()
     }
   }
 }

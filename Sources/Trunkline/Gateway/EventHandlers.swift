@@ -4,6 +4,7 @@ import Configuration
 import Control
 import EventJournal
 import Foundation
+import Synchronization
 import TrunklineBytes
 import TrunklinePlatform
 
@@ -180,22 +181,24 @@ struct EventHandlers: Sendable {
 
 /// Server-Sent Events of one client. A client that reads too slowly, until the journal no longer has its next event, is
 /// disconnected, and reconnects with its last id.
-private final class EventStream: ResponseStream, @unchecked Sendable {
-  // The server's thread only.
+private final class EventStream: ResponseStream {
   private let reader: EventReader
   private let epoch: String
   private let query: EventHandlers.Query
-  private var after: UInt64
-  private var said = MonotonicClock.now()
+  /// The last entry that was read, and when something was sent.
+  private let state: Mutex<(after: UInt64, said: Instant)>
   private static let silence = Duration.seconds(15)
   /// Entries that are read in one step of the server's thread.
   private static let entries = 64
 
   init(_ reader: EventReader, epoch: String, after: UInt64, _ query: EventHandlers.Query) {
-    (self.reader, self.epoch, self.after, self.query) = (reader, epoch, after, query)
+    (self.reader, self.epoch, self.query) = (reader, epoch, query)
+    state = Mutex((after, MonotonicClock.now()))
   }
 
-  func next() -> [UInt8]? {
+  func next() -> [UInt8]? { state.withLock { next(after: &$0.after, said: &$0.said) } }
+
+  private func next(after: inout UInt64, said: inout Instant) -> [UInt8]? {
     let look = reader.look(after: after, most: Self.entries, entries: Self.entries, fits: query.fits)
     if look.isGap { return nil }
     after = look.after

@@ -2,7 +2,7 @@ import AppSessions
 import Configuration
 import JSONWebToken
 import Logging
-import PushSender
+import OutgoingHTTP
 import Synchronization
 import TrunklinePlatform
 

@@ -7,14 +7,14 @@ import Foundation
 import Glibc
 import JSONWebToken
 import Logging
+import OutgoingHTTP
 import PushPolicy
-import PushSender
 import Synchronization
 import TrunklineBytes
 import TrunklinePlatform
 
 /// Connects control with the push thread: pushes of calls, and those of `trunkline push test`.
-final class PushComponent: Sendable {
+final class PushComponent: PushOutput, Sendable {
   typealias Answer = @Sendable (PushReport) -> Void
   private let sender: PushSender
   private let inbox: Inbox
@@ -50,12 +50,12 @@ final class PushComponent: Sendable {
   }
 
   /// On the control thread. If the queue is full, the push is reported as failed.
-  func push(_ key: PushKey, _ target: PushTarget, _ content: CallPush, _ deadline: Instant, since: Instant?) {
+  func push(_ key: PushKey, _ target: PushTarget, _ content: CallPush, deadline: Instant, since: Instant?) {
     if sender.wake(key, target, content, deadline: deadline, since: since) { return }
     inbox.post(.pushed(PushReport(key: key, target: target, outcome: .failed, reason: "tooMany", attempts: 0)))
   }
 
-  func callOver(_ call: Identifier) { sender.callOver(call) }
+  func callOver(_ call: CallID) { sender.callOver(call) }
 
   /// Any thread; `answer` is called on the push thread.
   func test(_ key: PushKey, _ target: PushTarget, _ content: CallPush, _ answer: @escaping Answer) {

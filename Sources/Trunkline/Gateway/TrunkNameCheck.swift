@@ -26,8 +26,8 @@ enum TrunkNameCheck {
     run.resolver = resolver
     let end = loop.addTimer("end") { loop.stop() }
     loop.setTimer(end, at: loop.now + time)
-    loop.post {
-      run.feed(.nameServers(resolver.serverNames))
+    LoopBound(run, to: loop).post { [servers = resolver.serverNames] run in
+      run.feed(.nameServers(servers))
       run.feed(.configure(trunks.map(\.withoutRequests)))
     }
     loop.run()
@@ -36,7 +36,7 @@ enum TrunkNameCheck {
   }
 
   /// On the loop's thread, which is the caller's.
-  private final class Run: @unchecked Sendable {
+  private final class Run {
     private var machine: TrunkMachine
     private let names: [String]
     private let loop: EventLoop

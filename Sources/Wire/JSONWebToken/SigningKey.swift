@@ -1,9 +1,9 @@
 import CTrunklineOpenSSL
 
-/// An RSA or P-256 key in OpenSSL's hands. Immutable after its creation, so any thread may sign and verify with it
-/// (OpenSSL's own contexts are made per operation).
-final class SigningKey: @unchecked Sendable {
-  let handle: OpaquePointer
+/// An RSA or P-256 key in OpenSSL's hands, with which any thread may sign and verify.
+final class SigningKey: Sendable {
+  /// Unsafe only for the compiler: the key is immutable after its creation, and OpenSSL's own contexts are made per operation.
+  nonisolated(unsafe) let handle: OpaquePointer
   let algorithm: Algorithm
   let isPrivate: Bool
 

@@ -9,7 +9,7 @@ import Foundation
 ///
 /// `kind` is `identify` (or empty), `block`, with a label or without, or, where a list changes a directory, `remove`. Every line
 /// ends with a line break: without one the file is incomplete.
-public struct ContactReader {
+public struct ContactReader: Sendable {
   public enum Form: Sendable { case csv, jsonLines }
 
   /// The fault and its line.

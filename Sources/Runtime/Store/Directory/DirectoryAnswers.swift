@@ -18,15 +18,16 @@ struct DirectoryAnswers {
   /// Requests answered from the cache.
   private(set) var hits = 0
 
-  mutating func answer(_ key: Key, _ make: () throws -> DirectoryFile.Answer) rethrows -> DirectoryFile.Answer {
-    if let known = answers[key] {
-      hits += 1
-      return known
-    }
-    let answer = try make()
+  mutating func known(_ key: Key) -> DirectoryFile.Answer? {
+    guard let known = answers[key] else { return nil }
+    hits += 1
+    return known
+  }
+
+  /// An answer that was not known.
+  mutating func keep(_ answer: DirectoryFile.Answer, for key: Key) {
     if order.count >= Limits.directoryAnswers { answers[order.removeFirst()] = nil }
     answers[key] = answer
     order.append(key)
-    return answer
   }
 }

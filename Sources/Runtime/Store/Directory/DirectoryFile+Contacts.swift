@@ -173,7 +173,7 @@ extension DirectoryFile {
     while let row = try rows.next() {
       out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &position)
       count += 1
-      if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
+      if count.isMultiple(of: Limits.rowsPerSign) { makesProgress() }
     }
     out.finish(list, position)
     return out
@@ -200,12 +200,12 @@ extension DirectoryFile {
   func apply(_ difference: Difference, _ list: ContactList, _ scope: Int64, _ database: Database) throws {
     let delete = try database.makeStatement(sql: "DELETE FROM contact WHERE scope = ? AND number = ?")
     for (count, number) in difference.removed.enumerated() {
-      if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
+      if count.isMultiple(of: Limits.rowsPerSign) { makesProgress() }
       try delete.execute(arguments: [scope, number])
     }
     let insert = try database.makeStatement(sql: "INSERT OR REPLACE INTO contact VALUES (?, ?, ?, ?)")
     for (count, position) in difference.stored.enumerated() {
-      if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
+      if count.isMultiple(of: Limits.rowsPerSign) { makesProgress() }
       let contact = list.contact(position).contact
       try insert.execute(arguments: [scope, contact.number, contact.label, contact.isBlocked])
     }

@@ -216,7 +216,7 @@ extension DirectoryFile {
       lines += line
       count += 1
       try draft.made.add(contact)
-      if draft.made.count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
+      if draft.made.count.isMultiple(of: Limits.rowsPerSign) { makesProgress() }
     }
     let rows = try Row.fetchCursor(
       database,
@@ -319,7 +319,7 @@ extension DirectoryFile {
       while let row = try rows.next() {
         out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &position)
         count += 1
-        if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
+        if count.isMultiple(of: Limits.rowsPerSign) { makesProgress() }
       }
     }
     out.finish(list, position)

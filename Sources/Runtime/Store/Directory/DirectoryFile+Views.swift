@@ -26,7 +26,7 @@ extension DirectoryFile {
       (self.version, self.after, self.page, self.isShared) = (version, after, page, isShared)
     }
   }
-  struct Answer {
+  struct Answer: Sendable {
     var answer: DirectoryAnswer
     var parts: [DirectoryPart]
   }
@@ -62,11 +62,12 @@ extension DirectoryFile {
     let key = DirectoryAnswers.Key(
       scopes: view.scopes.flatMap { [$0.id, Int64($0.version)] }, version: view.version, mark: mark, after: after,
       page: question.page)
-    return try answers.answer(key) {
-      var parts = Parts(DirectoryPart(version: view.version, of: mark), page: question.page)
-      let next = try all(after: after, scopes, &parts, database)
-      return parts.answer(next)
-    }
+    if let known = answers.withLock({ $0.known(key) }) { return known }
+    var parts = Parts(DirectoryPart(version: view.version, of: mark), page: question.page)
+    let next = try all(after: after, scopes, &parts, database)
+    let answer = parts.answer(next)
+    answers.withLock { $0.keep(answer, for: key) }
+    return answer
   }
 
   /// For directories that nodes share. The device's version counts if it is of the same directories. If this node does not have

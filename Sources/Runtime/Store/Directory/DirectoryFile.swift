@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 
 /// The SQLite file of directories and histories, separate from the store's own (`.directory` after its name): an import of a
 /// million contacts delays no start line, and the command line may write it while a gateway runs (write-ahead log). Used by one
@@ -7,8 +8,7 @@ import GRDB
 ///
 /// Versions are milliseconds since 1970, or the last version plus two where that is later: they also grow after the file was
 /// lost. They are even: an odd version is a device's own (`sharedAnswer`).
-public final class DirectoryFile: @unchecked Sendable {
-  // Unchecked: `DatabaseQueue` is thread-safe, and `getsOn` and `answers` belong to the thread that uses the file.
+public final class DirectoryFile: Sendable {
   let queue: DatabaseQueue
   public struct Listing: Sendable, Equatable {
     public var name: String
@@ -20,8 +20,8 @@ public final class DirectoryFile: @unchecked Sendable {
   }
   /// Called every `Limits.rowsPerSign` rows of a write, which may take seconds: it shows a watchdog that the thread makes
   /// progress.
-  var getsOn: () -> Void = {}
-  var answers = DirectoryAnswers()
+  let onProgress = Mutex<(@Sendable () -> Void)?>(nil)
+  let answers = Mutex(DirectoryAnswers())
 
   public init(path: String) throws {
     var configuration = GRDB.Configuration()
@@ -51,6 +51,8 @@ public final class DirectoryFile: @unchecked Sendable {
     guard stat(URL(fileURLWithPath: path).deletingLastPathComponent().path, &status) == 0 else { return }
     for file in [path, path + "-wal", path + "-shm"] { _ = chown(file, status.st_uid, status.st_gid) }
   }
+
+  func makesProgress() { onProgress.withLock { $0 }?() }
 
   func write<Value>(_ what: String, _ body: (Database) throws -> Value) throws -> Value {
     do {

@@ -53,9 +53,9 @@ final class DirectoryWork {
 
   func run(_ mailbox: FairMailbox<String, DirectoryService.Message>) {
     let heartbeat = Heartbeat()
-    file.getsOn = { heartbeat.woke() }
+    file.onProgress.withLock { $0 = { heartbeat.woke() } }
     defer {
-      file.getsOn = {}
+      file.onProgress.withLock { $0 = nil }
       heartbeat.end()
     }
     attempt {

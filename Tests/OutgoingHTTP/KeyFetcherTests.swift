@@ -6,7 +6,7 @@ import Testing
 import TrunklineBytes
 import TrunklinePlatform
 
-@testable import PushSender
+@testable import OutgoingHTTP
 
 /// The keys thread against a foreign server, with keys and tokens of PyJWT.
 @Suite(.enabled(if: Peer.python != nil, "no Python: `Scripts/install test` makes it"), .serialized) struct KeyFetcherTests {

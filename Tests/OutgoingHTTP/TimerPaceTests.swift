@@ -1,7 +1,7 @@
 import Testing
 import TrunklineBytes
 
-@testable import PushSender
+@testable import OutgoingHTTP
 
 @Suite struct TimerPaceTests {
   @Test func `news every millisecond does not put off a deadline that has come, and a thousand deadlines fire 50 times a second`()

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import TrunklinePlatform
 
-@testable import PushSender
+@testable import OutgoingHTTP
 
 /// The verify thread against a small verifier of the standard library.
 @Suite(.enabled(if: Peer.python != nil, "no Python: `Scripts/install test` makes it"), .serialized) struct CallerVerifierTests {

@@ -7,7 +7,7 @@ import Testing
 import TrunklineBytes
 import TrunklinePlatform
 
-@testable import PushSender
+@testable import OutgoingHTTP
 
 /// The push thread against a foreign HTTP/2 server.
 @Suite(.enabled(if: Peer.python != nil, "no Python with h2: `Scripts/install test` makes it"), .serialized) struct LivePushTests {
