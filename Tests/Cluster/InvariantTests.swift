@@ -187,7 +187,7 @@ import TrunklineBytes
         #expect(world.nodes[index].machine.state == .up, "seed \(seed): n\(index)")
       }
       var lives: [Incarnation: Set<CallID>] = [:]
-      for node in world.nodes where node.isAlive { lives[node.machine.incarnation] = Set(node.machine.calls.keys) }
+      for node in world.nodes where node.isAlive { lives[node.machine.incarnation] = Set(node.machine.calls.ids) }
       let entered = store.calls.values.flatMap(\.values)
       for location in entered where lives[location.incarnation]?.contains(location.call) != true {
         Issue.record("seed \(seed): \(location.call) of \(location.incarnation) is in the shared store and nowhere else")
@@ -202,7 +202,7 @@ import TrunklineBytes
           "seed \(seed): calls of \(life) that the shared store does not have")
       }
       for (life, count) in store.trunks["carrier"] ?? [:] {
-        let own = world.nodes.first { $0.machine.incarnation == life }?.machine.callsOfTrunk["carrier"] ?? 0
+        let own = world.nodes.first { $0.machine.incarnation == life }?.machine.calls.count(of: "carrier") ?? 0
         #expect(count == own, "seed \(seed): count of \(life), \(store.trunks)")
       }
       #expect(world.leaders(of: .reaper).count == 1)

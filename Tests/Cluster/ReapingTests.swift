@@ -276,7 +276,7 @@ import TrunklineBytes
     for call in 1...2 { world.input(victim, .ended(callID(call), over: nil)) }
     let machine = world.nodes[victim].machine
     #expect(
-      machine.unconfirmedEndCount == 2 && machine.calls.isEmpty && machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty)
+      machine.unconfirmedEndCount == 2 && machine.calls.isEmpty)
     // it answers OPTIONS: no node closes its calls
     world.run(for: .seconds(60))
     world.sharedStore.mend(victim, at: world.now)

@@ -39,6 +39,11 @@ public struct SeenNode: Hashable, Sendable {
   public var liveness: Liveness
 }
 
+extension SeenNode {
+  /// A node with this lease, which is valid.
+  init(lease: NodeLease) { self.init(lease: lease, liveness: lease.isDraining ? .draining : .living) }
+}
+
 extension ClusterMachine {
   /// The actions of a `handle` call, in order. Owned by the caller and reused.
   public struct Output: Sendable {

@@ -36,37 +36,3 @@ struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     while let old = ends.popDue(at: now) { values[old] = nil }
   }
 }
-
-/// A bounded queue of keys in the order of insertion, each once.
-struct KeyQueue<Key: Hashable & Sendable>: Sendable {
-  private var keys: [Key] = []
-  private var head = 0
-  private var waiting: Set<Key> = []
-  let most: Int
-
-  init(most: Int) { self.most = most }
-
-  var isEmpty: Bool { head == keys.count }
-  var count: Int { keys.count - head }
-
-  /// False: full.
-  mutating func append(_ key: Key) -> Bool {
-    guard !waiting.contains(key) else { return true }
-    guard count < most else { return false }
-    keys.append(key)
-    waiting.insert(key)
-    return true
-  }
-
-  mutating func popFirst() -> Key? {
-    guard head < keys.count else { return nil }
-    let key = keys[head]
-    head += 1
-    waiting.remove(key)
-    if head > 1_024, head * 2 > keys.count {
-      keys.removeFirst(head)
-      head = 0
-    }
-    return key
-  }
-}

@@ -7,98 +7,85 @@ import TrunklineBytes
 
 extension ClusterMachine {
   mutating func started(_ line: StartLine, _ users: [String], _ step: inout Step) {
-    var own = calls[line.call] ?? OwnCall(direction: line.direction)
-    let new = enter(line.call, users, &own)
-    // The entry names all users of the call: the node that closes it removes the locations of all.
-    let entry = CallEntry(line, users: own.users)
-    let isChanged = own.entry != entry
-    if own.entry == nil { entryOrder.insert(EntryKey(line.call)) }
-    own.entry = entry
-    calls[line.call] = own
+    let (new, hasChanged) = calls.start(line, users)
     for user in new { write(.location(user, line.call), &step) }
-    if isChanged { write(.entry(line.call), &step) }
-  }
-
-  /// Adds the call to these users. Returns the users that did not have it yet.
-  mutating func enter(_ call: CallID, _ users: [String], _ own: inout OwnCall) -> [String] {
-    var new: [String] = []
-    for user in users.prefix(Limits.usersPerCall) where !own.users.contains(user) {
-      own.users.append(user)
-      callsOfUser[user, default: []].insert(call)
-      new.append(user)
-    }
-    return new
+    if hasChanged { write(.entry(line.call), &step) }
   }
 
   mutating func ended(_ call: CallID, _ over: CallOver?, _ step: inout Step) {
-    guard let own = calls[call] else { return }
-    drop(call)
+    guard let own = calls.end(call) else { return }
     let tombstone = over.map { RemoteTombstone(users: own.users, $0) }
-    let isHeld = hold(call, own, tombstone, &step)
+    let isHeld = !lease.isStopping && unconfirmedEnds.hold(call, own.putSent, tombstone, &step)
     if !isHeld, own.entry != nil { write(.entry(call), &step) }
     for user in own.users { write(.location(user, call), &step) }
     for trunk in own.trunks { write(.share(trunk), &step) }
-    if !isHeld, let tombstone { send(.putTombstone(call, tombstone), .none, &step) }
+    if !isHeld, let tombstone { step.send(.putTombstone(call, tombstone), .none) }
   }
 
   /// Other nodes closed these calls: their entries are neither written again nor removed.
   mutating func reapedByOthers(_ gone: [CallID], _ step: inout Step) {
     guard !gone.isEmpty else { return }
     for call in gone {
-      unconfirmedEnds[call] = nil
-      let trunks = calls[call]?.trunks ?? []
-      drop(call)
-      for trunk in trunks { write(.share(trunk), &step) }
+      unconfirmedEnds.remove(call)
+      for trunk in calls.end(call)?.trunks ?? [] { write(.share(trunk), &step) }
     }
-    statistics.reapedByOthers += UInt64(gone.count)
+    step.statistics.reapedByOthers += UInt64(gone.count)
     step.actions.append(.reaped(gone))
   }
 
   mutating func release(_ call: CallID, _ trunk: String, _ step: inout Step) {
-    guard let index = calls[call]?.trunks.firstIndex(of: trunk) else { return }
-    calls[call]?.trunks.remove(at: index)
-    uncount(trunk)
-    write(.share(trunk), &step)
+    if calls.uncount(call, trunk: trunk) { write(.share(trunk), &step) }
   }
 
   /// Reverts the entries that a question made: its call is refused, or redirected to another node.
   mutating func undo(_ question: Question, _ call: CallID, _ step: inout Step) {
     for user in question.addedUsers {
-      leave(user, call)
-      calls[call]?.users.removeAll { $0 == user }
+      calls.leave(call, user: user)
       write(.location(user, call), &step)
     }
-    if let trunk = question.addedTrunk, let index = calls[call]?.trunks.firstIndex(of: trunk) {
-      calls[call]?.trunks.remove(at: index)
-      uncount(trunk)
+    if let trunk = question.addedTrunk, calls.uncount(call, trunk: trunk) {
       // If the shared store refused, it counted nothing, unless a share that was sent meanwhile included this call.
-      if question.verdicts[.trunk(trunk)] != false || sharesSent[trunk] ?? 0 != question.sharesBefore {
+      if question.verdicts[.trunk(trunk)] != false || calls.sharesSent(of: trunk) != question.sharesBefore {
         write(.share(trunk), &step)
       }
     }
-    if let own = calls[call], own.users.isEmpty, own.trunks.isEmpty, own.entry == nil { calls[call] = nil }
+    calls.dropIfEmpty(call)
   }
 
   /// Marks the entries that a call continues without, because no answer came, to be written again.
   mutating func markUnanswered(_ question: Question, _ call: CallID, _ step: inout Step) {
-    for user in question.addedUsers where question.located[user] == nil { markUnwritten(.location(user, call), &step) }
-    if let trunk = question.addedTrunk, question.verdicts[.trunk(trunk)] == nil { markUnwritten(.share(trunk), &step) }
+    for user in question.addedUsers where question.located[user] == nil { writes.hold(.location(user, call), &step) }
+    if let trunk = question.addedTrunk, question.verdicts[.trunk(trunk)] == nil { writes.hold(.share(trunk), &step) }
   }
 
-  private mutating func drop(_ call: CallID) {
-    guard let own = calls.removeValue(forKey: call) else { return }
-    if own.entry != nil { entryOrder.remove(EntryKey(call)) }
-    for user in own.users { leave(user, call) }
-    for trunk in own.trunks { uncount(trunk) }
+  // MARK: after a time without lease
+
+  /// Removes the entries of calls that no other node has closed, as far as can be known.
+  mutating func write(_ ends: [UnconfirmedEnds.End], _ step: inout Step) {
+    guard !ends.isEmpty else { return }
+    for end in ends {
+      write(.entry(end.call), &step)
+      if let tombstone = end.tombstone { step.send(.putTombstone(end.call, tombstone), .none) }
+    }
+    step.actions.append(.recordsDue(ends.map(\.call)))
   }
 
-  private mutating func leave(_ user: String, _ call: CallID) {
-    callsOfUser[user]?.remove(call)
-    if callsOfUser[user]?.isEmpty ?? false { callsOfUser[user] = nil }
+  mutating func ownEntriesRead(_ result: Result<SharedStoreReply, SharedStoreFailure>, sent: Instant, _ step: inout Step) {
+    let findings = unconfirmedEnds.read(result, sent: sent, live: calls, &step)
+    for call in findings.missing { step.send(.claimReaping(call, of: incarnation, by: incarnation), .ownMissing(call)) }
+    write(findings.released, &step)
   }
 
-  private mutating func uncount(_ trunk: String) {
-    let count = (callsOfTrunk[trunk] ?? 0) - 1
-    callsOfTrunk[trunk] = count > 0 ? count : nil
+  /// The claim on a call of ours whose entry is missing. Without an answer the next reading claims again.
+  mutating func ownMissingClaimed(_ call: CallID, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
+    guard case .success(.granted(let isGranted, let holder)) = result else { return }
+    guard isGranted || holder == incarnation else { return reapedByOthers([call], &step) }
+    // No other node claimed it: the shared store has lost the entry, which ends no call.
+    if unconfirmedEnds.has(call) { return write(unconfirmedEnds.settle(call), &step) }
+    guard let trunks = calls.trunks(of: call) else { return }
+    calls.unconfirm(call)
+    write(.entry(call), &step)
+    for user in calls.users(of: call) { write(.location(user, call), &step) }
+    for trunk in trunks { write(.share(trunk), &step) }
   }
 }

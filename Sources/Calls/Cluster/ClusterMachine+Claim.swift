@@ -6,7 +6,7 @@ import TrunklineBytes
 extension ClusterMachine {
   /// Asks for the owner first and for the limits only afterwards: another node's call with this UUID must not be changed.
   mutating func claim(_ claim: ClaimQuestion, _ step: inout Step) {
-    var question = newQuestion(.claim(claim))
+    var question = questions.new(.claim(claim))
     let isAsked = ask(
       .claimStart(claim.call, device: claim.device, at: incarnation), .start, call: claim.call, of: &question, &step)
     if !isAsked { return continueClaim(claim, question, &step) }
@@ -34,7 +34,7 @@ extension ClusterMachine {
       if claim.mostOfTrunk != nil { count(claim.call, claim.trunk, &question) }
     }
     if question.verdicts[.start] == false, let holder = question.holder {
-      statistics.claims[.elsewhere, default: 0] += 1
+      step.statistics.claims[.elsewhere, default: 0] += 1
       undo(question, claim.call, &step)
       let node = (peers[holder] ?? suspects[holder]?.lease)?.url
       return step.actions.append(.claimed(claim.call, .atOtherNode(holder.node, url: node)))
@@ -44,16 +44,16 @@ extension ClusterMachine {
       claim.call, users: [user], trunk: claim.mostOfTrunk.map { (claim.trunk, $0) }, most: claim.mostOfUser,
       mostOutgoing: claim.mostOutgoing, question, &step)
     if reason == nil, question.verdicts[.hour] == false {
-      statistics.userRefusals += 1
+      step.statistics.userRefusals += 1
       reason = .userRate
     }
     if let reason {
-      statistics.claims[.refused, default: 0] += 1
+      step.statistics.claims[.refused, default: 0] += 1
       undo(question, claim.call, &step)
       return step.actions.append(.claimed(claim.call, .refused(reason)))
     }
     markUnanswered(question, claim.call, &step)
-    statistics.claims[question.verdicts[.start] == nil ? .unknown : .here, default: 0] += 1
+    step.statistics.claims[question.verdicts[.start] == nil ? .unknown : .here, default: 0] += 1
     step.actions.append(.claimed(claim.call, .granted))
   }
 }

@@ -2,48 +2,43 @@ import CallFlow
 import TrunklineAppProtocol
 import TrunklineBytes
 
-// The calls of dead nodes are closed in steps, each after a claim: a reaper may die too.
+// The calls of dead nodes are closed in steps, each after a claim.
 
 extension ClusterMachine {
-  mutating func enqueue(_ item: ReapItem, _ step: inout Step) -> Bool {
-    guard reapQueue.count - reapHead < Limits.reapQueue else { return false }
-    reapQueue.append(item)
-    timers.schedule(.reap, notLaterThan: step.now)
-    return true
+  private func authority(_ now: Instant) -> Suspects.Authority {
+    Suspects.Authority(isUp: state == .up, isReaper: tasks.leads(.reaper, at: now))
+  }
+
+  mutating func suspectDue(_ other: Incarnation, _ step: inout Step) { suspects.due(other, authority(step.now), &step) }
+
+  mutating func entriesRead(_ other: Incarnation, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
+    handle(suspects.read(other, result, room: reaping.room, &step), &step)
+  }
+
+  /// If no entry of a node is left, its shares of trunks are removed.
+  private mutating func handle(_ progress: Suspects.Progress, _ step: inout Step) {
+    reaping.append(progress.items, &step)
+    guard let other = progress.finished else { return }
+    for trunk in calls.limitedTrunks.union(progress.trunks).sorted() { write(.shareGone(trunk, other), &step) }
   }
 
   mutating func reapStep(_ step: inout Step) {
-    guard reapHead < reapQueue.count else { return }
-    guard state == .up else { return timers.schedule(.reap, at: step.now + .seconds(1)) }
+    guard state == .up || reaping.isEmpty else { return step.timers.schedule(.reap, at: step.now + .seconds(1)) }
     var asked = 0
-    while reapHead < reapQueue.count, asked < Limits.reapStep {
-      let item = reapQueue[reapHead]
-      reapHead += 1
-      guard isDue(item, step.now) else {
-        done(item, isSkipped: true, &step)
-        continue
-      }
-      asked += 1
-      if closed[item.entry.line.call] != nil {
-        removeEntry(item, &step)
-        done(item, isSkipped: false, &step)
-      } else if !send(.claimReaping(item.entry.line.call, of: item.incarnation, by: incarnation), .reaping(item), &step) {
-        reapHead -= 1
+    while asked < Limits.reapStep, let item = reaping.first {
+      let isDue = suspects.isDue(item, authority(step.now), step.now)
+      let isClosed = reaping.isClosed(item.entry.line.call)
+      if isDue, !isClosed,
+        !step.send(.claimReaping(item.entry.line.call, of: item.incarnation, by: incarnation), .reaping(item))
+      {
         break
       }
+      reaping.removeFirst()
+      if isDue { asked += 1 }
+      if isDue, isClosed { removeEntry(item, &step) }
+      if !isDue || isClosed { done(item, isSkipped: !isDue, &step) }
     }
-    if reapHead == reapQueue.count {
-      reapQueue.removeAll(keepingCapacity: true)
-      reapHead = 0
-    } else {
-      timers.schedule(.reap, at: step.now + Limits.reapPause)
-    }
-  }
-
-  private func isDue(_ item: ReapItem, _ now: Instant) -> Bool {
-    guard let suspect = suspects[item.incarnation], !suspect.isHeld, suspect.scan?.number == item.scan, mayReap(suspect, now)
-    else { return false }
-    return suspect.verdict == .dead || suspect.verdict == .silent
+    reaping.pause(&step)
   }
 
   mutating func reapingClaimed(_ item: ReapItem, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
@@ -57,31 +52,26 @@ extension ClusterMachine {
   }
 
   private mutating func done(_ item: ReapItem, isSkipped: Bool, _ step: inout Step) {
-    guard suspects[item.incarnation]?.scan?.number == item.scan else { return }
-    suspects[item.incarnation]?.scan?.waiting -= 1
-    if isSkipped { suspects[item.incarnation]?.scan?.skipped += 1 }
-    reapNext(item.incarnation, &step)
+    handle(suspects.done(item, isSkipped: isSkipped, &step), &step)
   }
 
-  /// Closes a call once in this process, whatever the shared store answers.
   private mutating func close(_ item: ReapItem, kind: ClusterStatistics.ReapedKind, _ step: inout Step) {
     let call = item.entry.line.call
-    guard closed[call] == nil, calls[call] == nil else { return removeEntry(item, &step) }
-    closed.set(call, (), until: step.now + Limits.startClaim, at: step.now)
+    guard !calls.has(call), reaping.close(call, at: step.now) else { return removeEntry(item, &step) }
     // before the 503: the next node may ring the same devices, which must not be busy with this call
-    for user in item.entry.users.prefix(Limits.usersPerCall) { send(.broadcast(.lost(call, user: user)), .none, &step) }
+    for user in item.entry.users.prefix(Limits.usersPerCall) { step.send(.broadcast(.lost(call, user: user)), .none) }
     if let legs = item.entry.line.legs, !legs.isEmpty { step.actions.append(.close(call, legs)) }
     step.actions.append(.orphan(item.entry, of: item.incarnation))
-    statistics.reaped[kind, default: 0] += 1
+    step.statistics.reaped[kind, default: 0] += 1
     removeEntry(item, &step)
     let tombstone = RemoteTombstone(users: item.entry.users, CallOver(.gatewayRestart, by: .gateway))
-    send(.putTombstone(call, tombstone), .none, &step)
+    step.send(.putTombstone(call, tombstone), .none)
   }
 
   private mutating func removeEntry(_ item: ReapItem, _ step: inout Step) {
     let call = item.entry.line.call
     write(.entryGone(call, item.incarnation), &step)
-    for user in item.entry.users.prefix(Limits.usersPerCall) where calls[call]?.users.contains(user) != true {
+    for user in item.entry.users.prefix(Limits.usersPerCall) where calls.direction(of: call, for: user) == nil {
       write(.location(user, call), &step)
     }
   }
@@ -89,56 +79,23 @@ extension ClusterMachine {
   // MARK: calls of the previous process
 
   mutating func inherit(_ entries: [CallEntry], _ before: Incarnation, _ step: inout Step) {
-    for entry in entries where inherited[entry.line.call] == nil && closed[entry.line.call] == nil {
-      let deadline = step.now + Limits.inheritWait
-      inherited[entry.line.call] = Inherited(entry: entry, incarnation: before, deadline: deadline)
-      inheritedOrder.append(entry.line.call)
-    }
-    timers.schedule(.inherited, at: step.now)
+    inherited.add(entries.filter { !reaping.isClosed($0.line.call) }, of: before, &step)
   }
 
-  /// Claims each inherited call while the shared store answers. Without an answer in time the call is closed all the same: it is
-  /// ours, and no other node could read it.
   mutating func inheritStep(_ step: inout Step) {
-    var removed = 0
-    var waiting: [CallID] = []
-    var index = 0
-    while index < inheritedOrder.count, removed < Limits.reapStep {
-      let call = inheritedOrder[index]
-      index += 1
-      guard let own = inherited[call] else { continue }
-      if own.deadline <= step.now {
-        removed += 1
-        closeInherited(call, isOurs: true, &step)
-      } else {
-        waiting.append(call)
-        guard !own.isAsking, send(.claimReaping(call, of: own.incarnation, by: incarnation), .inheriting(call), &step) else {
-          continue
-        }
-        inherited[call]?.isAsking = true
-        removed += 1
-      }
-    }
-    inheritedOrder.replaceSubrange(..<index, with: [])
-    inheritedOrder += waiting
-    guard !inheritedOrder.isEmpty else { return }
-    timers.schedule(.inherited, at: step.now + (removed == 0 ? .milliseconds(100) : Limits.reapPause))
+    for call in inherited.due(by: incarnation, &step) { closeInherited(call, isOurs: true, &step) }
   }
 
   mutating func inheritClaimed(_ call: CallID, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
-    guard inherited[call] != nil else { return }
-    guard case .success(.granted(let isGranted, let holder)) = result else {
-      inherited[call]?.isAsking = false
-      return
-    }
+    guard case .success(.granted(let isGranted, let holder)) = result else { return inherited.failed(call) }
     closeInherited(call, isOurs: isGranted || holder == incarnation, &step)
   }
 
   private mutating func closeInherited(_ call: CallID, isOurs: Bool, _ step: inout Step) {
-    guard let own = inherited.removeValue(forKey: call) else { return }
+    guard let (own, isLast) = inherited.remove(call) else { return }
     guard isOurs else { return step.actions.append(.reapedBefore(call)) }
     close(ReapItem(entry: own.entry, incarnation: own.incarnation, scan: 0), kind: .inherited, &step)
-    guard !inherited.values.contains(where: { $0.incarnation == own.incarnation }) else { return }
-    for trunk in limitedTrunks.sorted() { write(.shareGone(trunk, own.incarnation), &step) }
+    guard isLast else { return }
+    for trunk in calls.limitedTrunks.sorted() { write(.shareGone(trunk, own.incarnation), &step) }
   }
 }

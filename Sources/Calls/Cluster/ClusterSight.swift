@@ -35,7 +35,7 @@ public struct ClusterSight: Sendable {
 
 extension ClusterMachine {
   /// An upper bound of the number of known nodes. O(1).
-  public var mostNodes: Int { 2 + peers.count + suspects.count + reaped.count }
+  public var mostNodes: Int { 2 + peers.count + suspects.count }
 
   /// - Parameters:
   ///   - most: the most entries for `ClusterPart.entries`.
@@ -51,12 +51,4 @@ extension ClusterMachine {
     }
     return sight
   }
-}
-
-/// The position of a call in the order of this node's entries.
-struct EntryKey: Hashable, Comparable, Sendable {
-  let call: CallID
-  init(_ call: CallID) { self.call = call }
-
-  static func < (a: EntryKey, b: EntryKey) -> Bool { (a.call.high, a.call.low) < (b.call.high, b.call.low) }
 }

@@ -36,11 +36,6 @@ extension ClusterMachine {
     case none
   }
 
-  struct PendingRequest {
-    var purpose: Purpose
-    var sent: Instant
-  }
-
   /// A part of the answer that a question waits for.
   enum Part: Hashable {
     case user(String)
@@ -81,51 +76,6 @@ extension ClusterMachine {
     init(_ subject: Subject, number: UInt64) { (self.subject, self.number) = (subject, number) }
   }
 
-  /// A call here.
-  struct OwnCall {
-    var direction: CallDirection
-    /// The users for whom it is entered.
-    var users: [String] = []
-    /// Trunks with a limit that count it.
-    var trunks: [String] = []
-    var entry: CallEntry?
-    /// When the put that the shared store confirmed was sent; nil: none was confirmed since a flush.
-    var putSent: Instant?
-
-    mutating func isStored(since sent: Instant) { if entry != nil, putSent == nil { putSent = sent } }
-  }
-
-  enum ConfirmationState {
-    case none
-    /// Shared store or lease is lost.
-    case open
-    /// Both are restored, and our own entries are being read.
-    case reading
-  }
-
-  /// A call here that ended while others may have closed it.
-  struct UnconfirmedEnd {
-    var putSent: Instant
-    /// For devices that connect late to other nodes; written once the end is confirmed as ours.
-    var tombstone: RemoteTombstone?
-  }
-
-  /// A device with a socket here.
-  struct OwnDevice {
-    var whereabouts: Whereabouts
-    /// The order of their connecting.
-    var number: UInt64
-    var came: Instant
-    /// The shared store has had it since the last flush.
-    var isEntered = false
-    /// When its session was entered first, by the shared store's clock.
-    var since: Int64?
-  }
-
-  struct Remembered {
-    var devices: [Device]
-  }
-
   /// A pending write, by its subject: the value sent is the state at the time of sending.
   enum WriteKey: Hashable {
     case entry(CallID)
@@ -145,63 +95,5 @@ extension ClusterMachine {
       case .device, .left, .registration, .review: false
       }
     }
-  }
-
-  struct Registration {
-    var change: DeviceChange
-    var isStored = false
-  }
-
-  struct TaskState {
-    /// The end of our leadership; nil: another node leads, or none.
-    var until: Instant?
-    var holder: Incarnation?
-    var isAsking = false
-  }
-
-  /// A node whose lease has ended.
-  struct Suspect {
-    enum Verdict { case missing, cutOff, silent, dead }
-    enum Due: Int { case nothing, ringing, all }
-    var lease: NodeLease
-    /// Silent since then.
-    var silentSince: Instant
-    var missingSince: Instant
-    var verdict = Verdict.missing
-    var isHeld = false
-    var byOperator = false
-    var probedAt: Instant?
-    /// The pending scan of its entries; nil: none.
-    var scan: Scan?
-    /// The trunks of its calls: its shares of them are removed at the end.
-    var trunks: Set<String> = []
-    /// The entries that are closed completely.
-    var done = Due.nothing
-    var scanAgain: Instant?
-    struct Scan {
-      var number: UInt64
-      var due: Due
-      var cursor: UInt64 = 0
-      var isReading = false
-      var isRead = false
-      /// Numbers of entries that were found, that wait, and that other nodes close.
-      var found = 0
-      var waiting = 0
-      var skipped = 0
-    }
-  }
-
-  struct ReapItem: Hashable {
-    var entry: CallEntry
-    var incarnation: Incarnation
-    /// The number of its scan: items of an older scan are dropped.
-    var scan: UInt64
-  }
-
-  struct Inherited {
-    var entry: CallEntry
-    var incarnation: Incarnation
-    var deadline: Instant
-    var isAsking = false
   }
 }

@@ -1,0 +1,242 @@
+import CallFlow
+import TrunklineBytes
+
+/// Grants of login tokens. The shared store owns them: a node verifies a token and writes its grant, the shared store decides
+/// which numbers the user gets (`SharedStoreRequest.putGrants`), and every node reads the changed rows by their sequence numbers
+/// and applies them.
+///
+/// | event | does |
+/// |---|---|
+/// | a token grants something here, or a user is erased | puts the grant, `Limits.grantsPerPut` in one request; then reads, and notifies all nodes, no more often than `newsOfGrants` |
+/// | a message of another node, and every `Limits.grantsLook` | reads the rows that have changed |
+/// | the shared store is connected; its grants are others than before; claims are configured | puts the grants that it put within `Limits.recent`, and reads all |
+/// | no answer | again 1 to 2 s later |
+///
+/// Only one request is pending at a time, and none while rows wait to be applied: no older row is applied after a newer one. A reply
+/// that no request waits for is ignored.
+///
+/// Inputs: `share`, `turn`, `compare`, `announced`, `read`, `put`, and `resume` when `Timer.grants` is due. Outputs: the requests
+/// `grants`, `putGrants` and the message `grants`; `Action.grants`; `Timer.grants`. `nodes`: the known nodes, which share a rate.
+struct GrantSync: Sendable {
+  private let spread: Duration
+  /// Tokens may grant something here.
+  private var isOn = false
+  /// The position of the last row that was read, and the epoch of these positions in the shared store.
+  private var position: Int64 = 0
+  private var epoch = ""
+  private var mustCompare = false
+  private var mustLook = false
+  /// A full read has been applied.
+  private var hasCompared = false
+  /// The pending read; nil: none.
+  private var reading: Reading?
+  /// Rows that were read and not applied yet, the latest token first, from index `nextRow`.
+  private var rows: [SharedGrant] = []
+  private var nextRow = 0
+  /// `known` is passed with the first of `rows`; `isAll`: the rows are a full read.
+  private var known: [String: Int64]?
+  private var isAll = false
+  /// Grants that the shared store does not have yet, by user, and the users in the order of arrival.
+  private var unwritten: [String: SharedGrant] = [:]
+  private var order = KeyQueue<String>(most: Limits.grants)
+  private var isPutting = false
+  /// A due read precedes the next put, so that neither starves, however many there are of the other.
+  private var isReadingNext = false
+  /// The last puts, oldest first: a failover may have lost them.
+  private var recent = Recent<SharedGrant>()
+  private var lookAt = Instant.zero
+  private var retryAt = Instant.zero
+  /// When other nodes were notified last.
+  private var announcedAt: Instant?
+  private var mustAnnounce = false
+
+  private var isAsking: Bool { reading != nil || isPutting }
+  private var mustRead: Bool { mustCompare || mustLook }
+
+  private struct Reading: Sendable {
+    var isComparison: Bool
+    var since: Int64
+    /// By user: a row that is read twice has changed meanwhile, and the later one counts.
+    var rows: [String: SharedGrant] = [:]
+  }
+
+  /// A first read follows the connection at once, later ones within `spread`.
+  init(spread: Duration) { self.spread = spread }
+
+  /// Grants that wait to be put.
+  var waiting: Int { unwritten.count }
+
+  mutating func share(_ grants: [SharedGrant], nodes: Int, _ step: inout Step) {
+    guard isOn else { return }
+    for grant in grants { addUnwritten(grant, &step) }
+    resume(nodes: nodes, &step)
+  }
+
+  /// Of two grants of a user, the later token is written; an erasure wins over a token that is as late.
+  private mutating func addUnwritten(_ grant: SharedGrant, _ step: inout Step) {
+    if let other = unwritten[grant.user] {
+      let isLater = (grant.issuedAt, grant.grant == nil ? 1 : 0) >= (other.issuedAt, other.grant == nil ? 1 : 0)
+      let (kept, dropped) = isLater ? (grant, other) : (other, grant)
+      unwritten[grant.user] = kept
+      // the dropped grant claimed numbers of other users here that the shared store does not move
+      if !Set(dropped.canonicalNumbers).isSubset(of: kept.canonicalNumbers) { mustCompare = true }
+    } else if order.append(grant.user) {
+      unwritten[grant.user] = grant
+    } else {
+      step.statistics.forgotten += 1
+    }
+  }
+
+  /// Claims were configured or have changed: rows that were skipped before are read again.
+  mutating func turn(on isOn: Bool, nodes: Int, _ step: inout Step) {
+    (self.isOn, mustCompare) = (isOn, isOn)
+    if !isOn {
+      (unwritten, order) = ([:], KeyQueue(most: Limits.grants))
+      recent.removeAll()
+    }
+    resume(nodes: nodes, &step)
+  }
+
+  /// The shared store was connected, or has lost its data. All nodes notice that at the same time, so the read is spread.
+  mutating func compare(nodes: Int, _ step: inout Step) {
+    guard isOn else { return }
+    mustCompare = true
+    if hasCompared { retryAt = step.now + step.jitter(spread) }
+    let again = recent.all(at: step.now)
+    recent.removeAll()
+    for grant in again { addUnwritten(grant, &step) }
+    resume(nodes: nodes, &step)
+  }
+
+  mutating func announced(nodes: Int, _ step: inout Step) {
+    mustLook = true
+    resume(nodes: nodes, &step)
+  }
+
+  /// Starts the next pending step of the synchronisation.
+  mutating func resume(nodes: Int, _ step: inout Step) {
+    guard isOn, step.requests.isConnected, !step.requests.isClosed else { return }
+    popRows(&step)
+    let now = step.now
+    if now >= retryAt, !isAsking, rows.isEmpty {
+      if now >= lookAt { mustLook = true }
+      if !order.isEmpty, !(mustRead && isReadingNext) {
+        putNext(&step)
+      } else if mustRead {
+        readNext(&step)
+      }
+    }
+    if mustAnnounce, announcedAt.map({ now - $0 >= Self.pauseOfNews(nodes) }) ?? true {
+      (mustAnnounce, announcedAt) = (false, now)
+      step.send(.broadcast(.grants), .none)
+    }
+    var next = max(lookAt, retryAt)
+    if !rows.isEmpty {
+      next = now + Limits.restoreStep
+    } else if isAsking {
+      next = now + Limits.grantsLook
+    } else if mustRead || !order.isEmpty {
+      next = retryAt
+    }
+    if mustAnnounce, let announcedAt = announcedAt { next = min(next, announcedAt + Self.pauseOfNews(nodes)) }
+    step.timers.schedule(.grants, at: max(next, now + .milliseconds(1)))
+  }
+
+  /// Bounds the notifications of all nodes together to 200 a second.
+  private static func pauseOfNews(_ nodes: Int) -> Duration { max(Limits.newsOfGrants, .milliseconds(5 * Int64(nodes))) }
+
+  // MARK: reading
+
+  private mutating func readNext(_ step: inout Step) {
+    let isComparison = mustCompare
+    (mustCompare, mustLook, isReadingNext) = (false, false, false)
+    lookAt = step.now + Limits.grantsLook
+    readOn(Reading(isComparison: isComparison, since: isComparison ? 0 : position), &step)
+  }
+
+  private mutating func readOn(_ reading: Reading, _ step: inout Step) {
+    self.reading = reading
+    if !step.send(.grants(since: reading.since), .grants) { readingFailed(reading, &step) }
+  }
+
+  private mutating func readingFailed(_ reading: Reading, _ step: inout Step) {
+    self.reading = nil
+    if reading.isComparison { mustCompare = true } else { mustLook = true }
+    retryAt = step.now + Limits.restoreAgain + step.jitter(Limits.restoreAgain)
+  }
+
+  mutating func read(_ result: Result<SharedStoreReply, SharedStoreFailure>, nodes: Int, _ step: inout Step) {
+    guard var reading else { return }
+    self.reading = nil
+    defer { resume(nodes: nodes, &step) }
+    guard case .success(.grants(let page)) = result else { return readingFailed(reading, &step) }
+    step.statistics.valuesDropped += UInt64(max(0, page.dropped))
+    // without an epoch every row is new
+    let isOther = page.epoch != epoch && !(epoch.isEmpty && position == 0)
+    if !reading.isComparison, isOther || page.last < position {
+      mustCompare = true
+      return
+    }
+    for row in page.rows { reading.rows[row.user] = row }
+    reading.since = page.position
+    if page.hasMore, reading.rows.count < Limits.grants { return readOn(reading, &step) }
+    (position, epoch) = (page.position, page.epoch)
+    rows = reading.rows.values.sorted { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }
+    nextRow = 0
+    isAll = reading.isComparison
+    if reading.isComparison {
+      known = reading.rows.mapValues(\.issuedAt).merging(unwritten.mapValues(\.issuedAt)) { max($0, $1) }
+    }
+  }
+
+  /// Passes rows on in steps: 100,000 at once would delay calls.
+  private mutating func popRows(_ step: inout Step) {
+    guard !rows.isEmpty || known != nil else { return }
+    let end = min(rows.count, nextRow + Limits.grantsPerStep)
+    var batch = SharedGrants(Array(rows[nextRow..<end]))
+    nextRow = end
+    (batch.known, known) = (known, nil)
+    if end == rows.count {
+      (rows, nextRow) = ([], 0)
+      batch.isAll = isAll
+      if isAll { hasCompared = true }
+    }
+    step.statistics.grantsRead += UInt64(batch.rows.count)
+    step.actions.append(.grants(batch))
+  }
+
+  // MARK: putting
+
+  private mutating func putNext(_ step: inout Step) {
+    var (batch, numbers) = ([SharedGrant](), 0)
+    while batch.count < Limits.grantsPerPut, numbers < Limits.numbersPerPut, let user = order.popFirst() {
+      guard let grant = unwritten.removeValue(forKey: user) else { continue }
+      batch.append(grant)
+      numbers += grant.grant?.numbers.count ?? 0
+    }
+    guard !batch.isEmpty else { return }
+    (isPutting, isReadingNext) = (true, true)
+    if !step.send(.putGrants(batch), .putGrants(batch)) { puttingFailed(batch, &step) }
+  }
+
+  private mutating func puttingFailed(_ batch: [SharedGrant], _ step: inout Step) {
+    isPutting = false
+    retryAt = step.now + Limits.restoreAgain + step.jitter(Limits.restoreAgain)
+    for grant in batch { addUnwritten(grant, &step) }
+  }
+
+  mutating func put(
+    _ batch: [SharedGrant], _ result: Result<SharedStoreReply, SharedStoreFailure>, nodes: Int, _ step: inout Step
+  ) {
+    defer { resume(nodes: nodes, &step) }
+    guard case .success(.grantsPut(let count, let others, let dropped)) = result else { return puttingFailed(batch, &step) }
+    isPutting = false
+    step.statistics.valuesDropped += UInt64(max(0, dropped))
+    step.statistics.grantsPut += UInt64(max(0, count))
+    for grant in batch { recent.append(grant, at: step.now) }
+    if count > 0 { (mustLook, mustAnnounce) = (true, true) }
+    // the rows that the shared store has instead; they may have been read before the token arrived here
+    if !others.isEmpty { step.actions.append(.grants(SharedGrants(others))) }
+    if others.count >= Limits.grantsPerRead { mustCompare = true }
+  }
+}
