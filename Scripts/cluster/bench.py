@@ -18,9 +18,9 @@ class Row:
 
 def row(name, title, **options):
     """Registers a row of the table. Options: `sentinels` (default: not with --short), `lines(bench)`: further lines of the nodes' configuration,
-    `pushes`: phones that ring can be woken by push; `lost_after`: with --short; `nodes`: how many; `path`: nodes reach a Redis without Sentinels
-    by an `shared_store.Path`; `clock`: the node whose wall clock `BenchCluster.shift` moves; `other`: the node that is the program of --other, if
-    there is one."""
+    `users(bench)`: a further entry of their `users`; `pushes`: phones that ring can be woken by push; `lost_after`: with --short; `nodes`: how many;
+    `path`: nodes reach a Redis without Sentinels by an `shared_store.Path`; `clock`: the node whose wall clock `BenchCluster.shift` moves; `other`: the
+    node that is the program of --other, if there is one."""
     def add(function):
         ROWS.append(Row(name, title, function, options))
         return function
@@ -57,6 +57,8 @@ class BenchCluster(Cluster):
 
     def __init__(self, bench, folder):
         self.bench, self.users, self.has_sentinels = bench, bench.users, bench.has_sentinels
+        more = bench.row.options.get("users")
+        self.more_users = [more(bench)] if more else []
         super().__init__(bench.binaries, bench.deploy, folder, bench.say)
         self.way = None
         self.admin_token = secrets.token_hex(16)
@@ -109,7 +111,7 @@ class BenchCluster(Cluster):
         """As the demo's, on addresses that are not loopback."""
         shared_store = (f"sentinels: [ {', '.join(f'{self.shared_store_host}:{port}' for port in self.sentinels)} ], name: trunkline" if self.has_sentinels
                   else f"redis: {self.shared_store_host}:{self.way.port if self.way else self.redis[0]}")
-        users = ", ".join(f'{{ id: {name}, numbers: [ "{number}" ] }}' for name, number in self.users.items())
+        users = ", ".join([f'{{ id: {name}, numbers: [ "{number}" ] }}' for name, number in self.users.items()] + self.more_users)
         lost_after = self.bench.row.options.get("lost_after", "5s")
         clocks = f"\n  lease: 2s\n  lost_after: {lost_after}" if self.bench.is_short else ""
         lines = f"""cluster:

@@ -1,5 +1,5 @@
 """Rows of the fault table about directories: an import under which the shared store dies, two at once, a node that is behind, a shared store that has lost some or all."""
-import json, subprocess, threading, time, urllib.error, urllib.request
+import json, os, subprocess, threading, time, urllib.error, urllib.request
 
 import network
 from bench import row
@@ -237,4 +237,63 @@ def flushed(bench):
     imports.check_stale([0, 0, 0], "restored")
     imports.check_all("kept", "restored")
     imports.check_blocked("restored")
+    bench.settle()
+
+
+def processor(node, thread):
+    """Seconds that a thread of the node's process has used."""
+    tasks = f"/proc/{node.program.process.pid}/task"
+    used = 0
+    for task in os.listdir(tasks):
+        with open(f"{tasks}/{task}/stat") as file:
+            name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
+        if name == thread:
+            used += sum(int(field) for field in fields.split()[11:13])
+    return used / os.sysconf("SC_CLK_TCK")
+
+
+@row("import-million", "a million contacts are imported and changed, with the times, Redis' longest command and what control does meanwhile", sentinels=False, nodes=2)
+def million(bench):
+    imports = Imports(bench)
+    # with the caller a million, which is the limit
+    imports.size = (100_000 if bench.is_short else 1_000_000) - 1
+    first, second = bench.cluster.nodes
+    # on a machine with less processors than programs, the time of a command would contain that of others
+    os.setpriority(os.PRIO_PROCESS, bench.cluster.programs[0].process.pid, -15)
+    asked = Redis(bench.cluster.redis[0], bench.cluster.shared_store_host)
+    # the longest are sought among all that take half a millisecond
+    for name, value in (("slowlog-log-slower-than", 500), ("slowlog-max-len", 100_000)):
+        asked.say("CONFIG", "SET", name, value)
+    asked.say("SLOWLOG", "RESET")
+    asked.close()
+    time.sleep(2)
+    began, before = time.monotonic(), [processor(node, "control") for node in bench.cluster.nodes]
+    time.sleep(10)
+    idle = [(used - earlier) / (time.monotonic() - began) for used, earlier in zip([processor(node, "control") for node in bench.cluster.nodes], before)]
+    def measure(text, what, method, limits):
+        began, before = time.monotonic(), [processor(node, "control") for node in bench.cluster.nodes]
+        status, answer, _ = imports.put(first, text, method)
+        imported = time.monotonic() - began
+        bench.check(f"{what}: the answer, seconds", f"{status}, {imported:.1f}", f"200, ≤ {limits[0]}", status == 200 and imported <= limits[0])
+        bench.wait(120 if status == 200 else 0, lambda: imports.row_of(second)["version"] == answer.get("version"))
+        later = time.monotonic() - began - imported
+        bench.check(f"{what}: seconds until the other node has it", f"{later:.1f}", f"≤ {limits[1]}",
+                    (imports.row_of(second)["version"], imports.row_of(second)["entries"]) == (answer.get("version"), answer.get("entries")) and later <= limits[1])
+        seconds = time.monotonic() - began
+        used = [processor(node, "control") - earlier for node, earlier in zip(bench.cluster.nodes, before)]
+        bench.check(f"{what}: processor time of control at both nodes, and as much at rest, ms",
+                    ", ".join(f"{1_000 * here:.0f} ({1_000 * rest * seconds:.0f})" for here, rest in zip(used, idle)), "≤ 3 % of a processor more",
+                    all(here <= rest * seconds + 0.03 * seconds + 0.05 for here, rest in zip(used, idle)))
+    measure(imports.text("first", False), f"{imports.size + 1:,} contacts", "PUT", (20, 20))
+    lines = imports.text("first", False).splitlines(keepends=True)
+    lines[1::100] = [line.replace("first", "other") for line in lines[1::100]]
+    measure("".join(lines), "the same, each hundredth with another name", "PUT", (20, 20))
+    measure("number,label,kind\n+15561000000,alone,identify\n", "one changed contact", "POST", (2, 2))
+    asked = Redis(bench.cluster.redis[0], bench.cluster.shared_store_host)
+    slow = asked.say("SLOWLOG", "GET", "100000")
+    asked.close()
+    longest = max(slow, key=lambda entry: entry[2], default=None)
+    # the log names 32 arguments, and how many more there are
+    found = f"{longest[2] / 1_000:.1f} ({longest[3][0].decode()} … {longest[3][-1].decode(errors='replace')[:40]}), {len(slow)} of 0.5 or more" if longest else "below 0.5"
+    bench.check("the shared store's longest command, ms", found, "≤ 5", longest is None or longest[2] <= 5_000)
     bench.settle()

@@ -32,7 +32,7 @@ def arguments():
 
 
 def rows_of(names):
-    import bench, node_faults, shared_store_faults, directory_faults, odd_faults  # noqa: F401 (they register their rows)
+    import bench, node_faults, shared_store_faults, directory_faults, grant_faults, odd_faults  # noqa: F401 (they register their rows)
     known = {row.name: row for row in bench.ROWS}
     unknown = [name for name in names if name not in known]
     if unknown:

@@ -60,6 +60,34 @@ import TrunklinePlatform
     return (process.terminationStatus, String(decoding: data, as: UTF8.self))
   }
 
+  @Test func `a request without an answer gets 504, an import later than others, and its late answer is dropped`() throws {
+    let held = Mutex<[RouteTable.Answer]>([])
+    let hold: @Sendable (HTTPRequest, @escaping RouteTable.Answer) -> Void = { _, answer in held.withLock { $0.append(answer) } }
+    let rows = [
+      RouteTable.Row(Route("get", .get, "/get", .read), hold),
+      RouteTable.Row(Route("put", .put, "/put", .users, acceptsImports: true), sink: { _ in Sink() }, hold),
+      RouteTable.Row(Route("well", .get, "/well", .read)) { _, answer in answer(.text(200, "well")) },
+    ]
+    var settings = AdminServer.Settings(address: SocketAddress(.loopback, 0))
+    (settings.answerTime, settings.importAnswerTime) = (.milliseconds(300), .seconds(2))
+    let server = try AdminServer.start(settings, routes: RouteTable(rows), logger: Fixture.logger)
+    defer { server.stop() }
+    let began = MonotonicClock.now()
+    let get = try curl(server, "HOST/get", "-w", " %{http_code}")
+    #expect(get.status == 0 && get.output.hasSuffix(" 504") && get.output.contains("may still be carried out"), "\(get)")
+    let put = try curl(server, "HOST/put", "-X", "PUT", "--data-binary", "1", "-w", " %{http_code}")
+    #expect(put.status == 0 && put.output.hasSuffix(" 504"), "\(put)")
+    #expect(MonotonicClock.now() - began >= .milliseconds(2_300))
+    for answer in held.withLock({ $0 }) { answer(.text(200, "late")) }
+    #expect(try curl(server, "HOST/well").output == "well\n")
+    let usual = AdminServer.Settings(address: SocketAddress(.loopback, 0))
+    #expect(usual.answerTime == .seconds(30) && usual.importAnswerTime == .seconds(120))
+  }
+
+  private final class Sink: BodySink {
+    func receive(_ octets: [UInt8]) {}
+  }
+
   @Test func `a long answer comes in chunks, and the connection takes the next request`() throws {
     let server = try server { Pieces(30, bytes: 70_000) }
     defer { server.stop() }

@@ -74,10 +74,11 @@ import TrunklineSIPDialogs
     let now = 31 * Self.day
     #expect(here.compare(["b": 2], at: now) == [.removed(user: "a")])
     #expect(here.stale == ["c"] && here.owner(of: "+3")?.user == "c" && here.owner(of: "+1") == nil)
+    #expect(here.lost(at: now + 9 * Self.day + 5_000).map { "\($0)" } == "(users: 1, age: 5.0 seconds)")
     let known = try here.accept(TokenGrant(numbers: ["+3"], issuedAt: 3), of: "c", at: now)
     #expect(known.isEmpty && here.unshared("c", after: known) == row("c", ["+3"], 3, seen: 40 * Self.day))
     _ = here.apply([row("c", ["+3"], 3, seen: 40 * Self.day)], Self.rules, at: now)
-    #expect(here.stale.isEmpty && here.unshared("c", after: []) == nil)
+    #expect(here.stale.isEmpty && here.unshared("c", after: []) == nil && here.lost(at: now) == nil)
     // the shared store has an earlier token
     _ = here.compare(["b": 2, "c": 2], at: now)
     #expect(here.stale == ["c"] && here.remove("c") == [.removed(user: "c")] && here.stale.isEmpty)
@@ -163,5 +164,61 @@ import TrunklineSIPDialogs
     world.feed(.sharedGrants(SharedGrants([], isAll: true)))
     world.invite(to: "+15557")
     #expect(world.records.map(\.end.reason) == [.overload, .overload, .notFound])
+  }
+
+  @Test func `a number that no user has here is 503 with Retry-After while others may know it, and an edge tries the next node`()
+  {
+    let world = Surroundings { configuration, routing in
+      configuration.isClustered = true
+      routing.directory = UserDirectory(
+        routing.users, anyone: Routing.User(id: "", numbers: []), grantRules: GrantRules(numbers: ["+1"]))
+      routing.inbound = [.init(trunk: "carrier", target: .users)]
+    }
+    var refused: [Int: Int?] = [:]
+    func answer(isFromEdge: Bool) -> String {
+      world.actions = []
+      world.invite(to: "+15557", isFromEdge: isFromEdge)
+      for case .sip(.refuse(_, let code, _, _, let retryAfter)) in world.actions {
+        refused[code] = retryAfter
+        return "\(code) \(retryAfter ?? 0)"
+      }
+      return "none"
+    }
+    world.feed(.sharedGrants(SharedGrants([], known: [:], isAll: true)))
+    #expect(answer(isFromEdge: true) == "404 0" && answer(isFromEdge: false) == "404 0")
+    world.feed(.grantsUncertain(true))
+    #expect(answer(isFromEdge: true) == "503 30" && answer(isFromEdge: false) == "503 30")
+    #expect(world.refusals.map(\.reason) == [.unlocated], "the edge's INVITE has no record here")
+    #expect(world.records.map(\.end.reason) == [.notFound, .notFound, .overload])
+    world.feed(.grantsUncertain(false))
+    #expect(answer(isFromEdge: true) == "404 0")
+  }
+
+  @Test func `an operator has lost grants written again; other nodes learn which users a node serves from its copy`() {
+    let world = world()
+    login("carol", TokenGrant(numbers: ["+15557"], issuedAt: 5), world)
+    let carol = DeviceKey(user: "carol", device: "carol-phone")
+    world.feed(.app(.disconnected(carol, SessionID("carol"))))
+    world.feed(.app(.ended(carol, SessionID("carol"))))
+    func digests() -> [UInt64] { world.actions.compactMap { if case .staleGrants(let digest) = $0 { digest } else { nil } } }
+    #expect(world.operate { .restoreGrants($0) } == .restoring(users: 0) && digests().isEmpty)
+    world.feed(.sharedGrants(SharedGrants([], known: [:], isAll: true)))
+    #expect(shared(world).count == 1 && digests().count == 1 && digests().last != 0)
+    #expect(world.operate { .restoreGrants($0) } == .restoring(users: 1))
+    #expect(shared(world).map(\.user) == ["carol", "carol"] && shared(world).last?.grant?.numbers == ["+15557"])
+    world.feed(.sharedGrants(SharedGrants(Array(shared(world).suffix(1)))))
+    #expect(digests().last == 0 && digests().count == 2 && world.operate { .restoreGrants($0) } == .restoring(users: 0))
+  }
+
+  @Test func `the digest of lost users depends on the users alone`() {
+    func copy(_ users: [String], without: [String] = []) -> UInt64 {
+      var out = UserGrants()
+      _ = out.apply(users.map { row($0, [], 1) }, Self.rules, at: 0)
+      _ = out.compare([:], at: 0)
+      for user in without { _ = out.remove(user) }
+      return out.staleDigest
+    }
+    #expect(copy(["a", "b", "c"]) == copy(["c", "a", "b", "d"], without: ["d"]) && copy(["a"]) != copy(["b"]))
+    #expect(copy(["a"]) != 0 && copy(["a"], without: ["a"]) == 0)
   }
 }

@@ -165,7 +165,7 @@ final class Surroundings {
     case .pushCallOver(let call): pushesOver.append(call)
     case .answered(let question, let answer): operationAnswers.append((question, answer))
     case .devices(let changes): deviceChanges += changes
-    case .grants, .shareGrants: break
+    case .grants, .shareGrants, .staleGrants: break
     case .event(let event): events.append(event)
     case .recording(let command): recordings.append(command)
     case .stream(let command): streams.append(command)

@@ -12,7 +12,9 @@ extension Interop {
       "no kamailio, redis, haproxy or nft: run Scripts/install test"),
     .serialized)
   struct ClusterFaultTests {
-    @Test(arguments: ["restart", "stop-60", "cut-edge", "roll-ab", "import-killed", "import-failover"])
+    @Test(arguments: [
+      "restart", "stop-60", "cut-edge", "roll-ab", "import-killed", "import-failover", "grants-killed", "grants-behind",
+    ])
     func `a fault of a node loses no call that it need not, and no call has two records`(row: String) async throws {
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("faults-\(UUID().uuidString.prefix(8))").path
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -15,6 +15,10 @@ public struct MemorySharedStore {
     public var losesMessages = 0.0
     /// Each packet has a latency of its own; otherwise those of one node keep their order.
     public var reorders = false
+    /// The error with which puts of grants are refused: full, or read-only.
+    public var refusesGrants: String?
+    /// Users whose rows of grants are missing or not signed.
+    public var hidesGrants: Set<String> = []
     public init() {}
   }
   private enum Event {
@@ -208,7 +212,15 @@ public struct MemorySharedStore {
   ) {
     commands[now.nanoseconds / 1_000_000_000, default: 0] += 1
     total += 1
-    let reply = store.apply(request, at: now)
+    if let error = faults.refusesGrants, case .putGrants = request {
+      return events.add(.deliver(client: client, epoch: own.epoch, .reply(id, .failure(.refused(error)))), at: now + latency())
+    }
+    var reply = store.apply(request, at: now)
+    if !faults.hidesGrants.isEmpty, case .grants(var page) = reply {
+      page.dropped = page.rows.count { faults.hidesGrants.contains($0.user) }
+      page.rows.removeAll { faults.hidesGrants.contains($0.user) }
+      reply = .grants(page)
+    }
     for (message, node) in store.published { tell(message, to: node, from: own.incarnation, now) }
     store.published.removeAll(keepingCapacity: true)
     replicate(request, now)

@@ -62,6 +62,8 @@ public struct SharedStoreStore: Sendable {
     tombstones[call].flatMap { $0.ends > now ? $0.value : nil }
   }
   public var grantRows: [String: SharedGrant] { grants.values }
+  /// As a shard of a Redis Cluster that is flushed: the leases are in another one.
+  public mutating func loseGrants() { grants = GrantStore() }
   public var deviceCount: Int { whereabouts.values.reduce(0) { $0 + $1.count } }
 
   // MARK: requests

@@ -1,6 +1,7 @@
 import AppSessions
 import CallFlow
 import Cluster
+import JSONWebToken
 import MemorySharedStore
 import PushPolicy
 import Testing
@@ -172,6 +173,44 @@ import TrunklineSIPDialogs
     nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now)
     nodes.checkEnd()
     #expect(nodes.records.count == 1 && nodes.sharedStore.store.calls.isEmpty)
+  }
+
+  @Test
+  func
+    `a number of another node's user is 503 while the shared store is away, rings once it is back, and is 404 where no user has it`()
+  {
+    let nodes = ManyNodes { routing in
+      routing.users = []
+      routing.directory = UserDirectory(
+        [], anyone: Routing.User(id: "", numbers: []), grantRules: GrantRules(numbers: ["+"], maxNumbers: 10))
+    }
+    func code(at node: Int) -> Int? {
+      let call = nodes.call(at: node)
+      nodes.run(.seconds(1), following: call)
+      return nodes.final(call)
+    }
+    #expect((0..<3).map(code) == [404, 404, 404])
+    nodes.sharedStore.goDown(at: nodes.now)
+    nodes.run(.seconds(2))
+    let alice = DeviceKey(user: "alice", device: "phone")
+    nodes.worlds[0].now = nodes.now
+    nodes.worlds[0].give(
+      .app(.granted(alice, SessionID("s"), TokenGrant(numbers: [World.number], issuedAt: 1_700_000_000_000))))
+    nodes.worlds[0].give(.app(.connected(alice, SessionID("s"), DeviceInfo(), resumed: false)))
+    nodes.run(.seconds(1))
+    nodes.worlds[0].now = nodes.now
+    nodes.worlds[0].give(.app(.disconnected(alice, SessionID("s"))))
+    nodes.worlds[0].give(.app(.ended(alice, SessionID("s"))))
+    // her number is known at her node, where she has no device; an edge tries the next one after a 503
+    #expect((0..<3).map(code) == [503, 503, 503])
+    #expect(nodes.worlds.suffix(2).allSatisfy { $0.refusals.last?.reason == .unlocated })
+    nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now)
+    nodes.run(.seconds(20))
+    #expect((0..<3).map(code) == [480, 480, 480], "her number is known, and she has no device")
+    nodes.worlds[1].now = nodes.now
+    nodes.worlds[1].operate { .devices(.forget(user: "alice", $0)) }
+    nodes.run(.seconds(1))
+    #expect((0..<3).map(code) == [404, 404, 404])
   }
 
   @Test func `a call.start repeated at another node makes no second call`() throws {

@@ -278,7 +278,7 @@ final class World {
     case .answered(let question, let answer): operationAnswers[question] = answer
     case .pushCallOver, .devices, .grants, .event, .recording, .stream, .askRoute, .askUser, .locate, .claim, .admit, .released,
       .unclaimed,
-      .askTombstone, .shareGrants,
+      .askTombstone, .shareGrants, .staleGrants,
       .wake:
       break
     case .verify(let call, let question):

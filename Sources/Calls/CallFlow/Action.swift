@@ -81,6 +81,8 @@ extension CallMachine {
     case grants([UserGrants.Change])
     /// To the shared store: what a login token grants here, or that a user was erased.
     case shareGrants([SharedGrant])
+    /// `UserGrants.staleDigest`, each time it changes: other nodes learn whether this one serves grants that they do not have.
+    case staleGrants(UInt64)
     /// For log, metrics and the transport's allow-list.
     case trunkNews(TrunkNews)
     /// To the store before the first 180 or INVITE, and again with the time of the 200; answer with `journalled`.

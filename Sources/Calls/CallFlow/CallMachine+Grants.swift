@@ -77,9 +77,24 @@ extension CallMachine {
     return removed.count
   }
 
-  /// No user has the number here, but the grants of other nodes have not been read yet.
+  /// Writes the grants that the shared store has lost from this node's copy. The shared store orders them by `iat`: a number of
+  /// which a later token was written since stays with that token's user.
+  mutating func restoreGrants(_ question: QuestionID, _ step: inout Step) {
+    let lost = routing.directory.grants.stale.sorted().compactMap { routing.directory.grants.unshared($0, after: []) }
+    if !lost.isEmpty { step.output.actions.append(.shareGrants(lost)) }
+    step.answer(question, .restoring(users: lost.count))
+  }
+
+  mutating func reportStaleGrants(_ step: inout Step) {
+    let digest = routing.directory.grants.staleDigest
+    guard configuration.isClustered, digest != reportedStaleGrants else { return }
+    reportedStaleGrants = digest
+    step.output.actions.append(.staleGrants(digest))
+  }
+
+  /// No user has the number here, but the shared store or another node may know its user.
   func mayBeElsewhere(_ invite: InboundInvite) -> Bool {
-    sharesGrants && !hasSharedGrants && routing.isForUsers(of: invite.trunk)
+    sharesGrants && (mayLackGrants || !hasSharedGrants) && routing.isForUsers(of: invite.trunk)
   }
 }
 

@@ -73,7 +73,9 @@ extension CallMachine {
         return reject(call, .overload, by: .gateway, detail: "no answer of users[].webhook", &step)
       }
       if mayBeElsewhere(invite) {
-        return reject(call, .overload, by: .gateway, detail: "what tokens grant at other nodes is not known yet", &step)
+        // the edge tries the next node, which may know the number
+        if invite.isFromEdge { return refuse(leg, invite, .unlocated, code: 503, &step) }
+        return reject(call, .overload, by: .gateway, detail: "what tokens grant at other nodes is not known", &step)
       }
       return reject(call, .notFound, by: .gateway, q850: 1, &step)
     }

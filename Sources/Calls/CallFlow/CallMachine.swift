@@ -51,6 +51,10 @@ public struct CallMachine {
   var userCache = UserCache()
   /// All that the shared store has of grants was read once.
   var hasSharedGrants = false
+  /// This node's copy of the grants may lack some (`Input.grantsUncertain`).
+  var mayLackGrants = false
+  /// The last `Action.staleGrants`.
+  var reportedStaleGrants: UInt64 = 0
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
   /// Legs that wait for a slot among their trunk's calls of all nodes; one at a time per call.
@@ -134,6 +138,10 @@ public struct CallMachine {
   public var grantRules: GrantRules? { routing.directory.grantRules }
   /// Users whose grant of a login token the shared store lacks: this node serves its copy.
   public var staleGrants: Int { routing.directory.grants.stale.count }
+  /// Their number, and how long ago a token last named the oldest of these grants; nil: none. Visits each.
+  public func lostGrants(at now: Instant) -> (users: Int, age: Duration)? {
+    routing.directory.grants.lost(at: now.nanoseconds / 1_000_000 + wallOffset)
+  }
 
   /// Handles one input and appends the actions that it causes to `output`.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
@@ -144,6 +152,7 @@ public struct CallMachine {
     swap(&step.statistics, &counters)
     dispatch(input, &step)
     connectDirectLegs(&step)
+    reportStaleGrants(&step)
     swap(&step.output, &output)
     swap(&step.statistics, &counters)
   }
@@ -188,6 +197,8 @@ public struct CallMachine {
       granted(routing.directory.grants.load(stored, at: now), &step)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &step)
     case .sharedGrants(let grants): apply(grants, &step)
+    case .grantsUncertain(let isUncertain): mayLackGrants = isUncertain
+    case .restoreGrants(let question): restoreGrants(question, &step)
     case .routing(let routing):
       replace(routing, &step)
       reportedTrunks = reportedTrunks.filter { routing.trunk($0.key) != nil }

@@ -60,6 +60,11 @@ extension CallMachine {
     case grants([UserGrants.Entry], at: Int64)
     /// What the shared store has of login tokens' grants.
     case sharedGrants(SharedGrants)
+    /// Whether the shared store or another node may have grants that this node does not have; each time it changes.
+    case grantsUncertain(Bool)
+    /// An operator has the grants that the shared store has lost written from this node's copy; `Action.answered` returns the
+    /// number of users.
+    case restoreGrants(QuestionID)
     /// More is known of the caller than the INVITE stated: what devices show changes by `call.update`, never by another push.
     case callerKnown(CallID, Handle)
     /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not vouch for the caller, or did not answer.

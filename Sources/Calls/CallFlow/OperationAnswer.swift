@@ -18,4 +18,6 @@ public enum OperationAnswer: Hashable, Sendable {
   case deviceRefused(DeviceError)
   /// How many devices and grants of a user were removed.
   case forgotten(devices: Int, grants: Int)
+  /// The number of users whose grants are being written to the shared store.
+  case restoring(users: Int)
 }

@@ -71,7 +71,7 @@ extension UserGrants {
     let known = entries[row.user]
     if let known, known.grant.issuedAt > row.issuedAt { return [] }
     guard let grant = row.grant else { return remove(row.user) }
-    stale.remove(row.user)
+    removeStale(row.user)
     guard let rules, (try? rules.check(grant)) != nil, now - row.seen < Limits.grantSeconds * 1_000 else { return [] }
     let entry = Entry(user: row.user, grant: grant, seen: max(row.seen, known?.seen ?? 0))
     guard entry != known, var changes = try? makeRoom(for: grant, of: row.user, at: now) else { return [] }
@@ -88,14 +88,22 @@ extension UserGrants {
   public mutating func compare(_ known: [String: Int64], at now: Int64) -> [Change] {
     let missing = entries.values.filter { entry in known[entry.user].map { $0 < entry.grant.issuedAt } ?? true }
     let kept = (Limits.grantSeconds - Limits.grantSeenSeconds) * 1_000
-    stale = Set(missing.lazy.filter { now - $0.seen < kept }.map(\.user))
+    setStale(Set(missing.lazy.filter { now - $0.seen < kept }.map(\.user)))
     return missing.filter { !stale.contains($0.user) }.flatMap { remove($0.user) }
+  }
+
+  /// The number of stale users, and how long ago a token last named the oldest of their grants; nil: none.
+  func lost(at now: Int64) -> (users: Int, age: Duration)? {
+    guard let oldest = stale.lazy.compactMap({ entries[$0]?.seen }).min() else { return nil }
+    return (stale.count, .milliseconds(max(0, now - oldest)))
   }
 
   /// The grant that must be written to the shared store after `accept`; nil if the store has it. `always`: it is not known
   /// whether the store has it.
   public func unshared(_ user: String, after changes: [Change], always: Bool = false) -> SharedGrant? {
     guard let entry = entries[user], always || stale.contains(user) || changes.contains(.stored(entry)) else { return nil }
-    return SharedGrant(entry)
+    var grant = SharedGrant(entry)
+    if let unreduced = unreduced[user], unreduced.issuedAt == grant.issuedAt { grant.grant = unreduced }
+    return grant
   }
 }

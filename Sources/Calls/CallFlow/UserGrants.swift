@@ -42,7 +42,12 @@ public struct UserGrants: Sendable {
   /// Users by canonical number.
   private(set) var owners: [String: String] = [:]
   /// Users whose grant the shared store of a cluster lacks, or has from an earlier token, at the last comparison.
-  public internal(set) var stale: Set<String> = []
+  public private(set) var stale: Set<String> = []
+  /// A digest of `stale`, the same at every node that has the same users in it; 0: none.
+  public private(set) var staleDigest: UInt64 = 0
+  /// The grants of stale users as they were before rows of the shared store took numbers of them: these are written again, and
+  /// the shared store decides by `iat`. In memory only.
+  private(set) var unreduced: [String: TokenGrant] = [:]
   private let users: Int
   private let numbers: Int
 
@@ -150,11 +155,28 @@ public struct UserGrants: Sendable {
 
   private mutating func drop(_ user: String) {
     forget(user)
-    stale.remove(user)
+    removeStale(user)
+  }
+
+  mutating func setStale(_ users: Set<String>) {
+    (stale, staleDigest) = (users, users.reduce(0) { $0 ^ Self.digest($1) })
+    unreduced = unreduced.filter { users.contains($0.key) }
+  }
+
+  mutating func removeStale(_ user: String) {
+    guard stale.remove(user) != nil else { return }
+    staleDigest ^= Self.digest(user)
+    unreduced[user] = nil
+  }
+
+  /// FNV-1a with 64 bits, never 0: the digests of several users are combined by XOR.
+  private static func digest(_ user: String) -> UInt64 {
+    user.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 } | 1 << 63
   }
 
   mutating func lose(_ numbers: [String], from user: String) -> [Change] {
     guard var entry = entries[user] else { return [] }
+    if stale.contains(user), unreduced[user]?.issuedAt != entry.grant.issuedAt { unreduced[user] = entry.grant }
     let lost = Set(numbers.map(Routing.canonical))
     forget(user)
     entry.grant.numbers.removeAll { lost.contains(Routing.canonical($0)) }

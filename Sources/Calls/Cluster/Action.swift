@@ -118,6 +118,8 @@ extension ClusterMachine {
     case incompatible(with: NodeLease)
     /// Grants of login tokens in the shared store, in batches, the latest token first.
     case grants(SharedGrants)
+    /// Whether this node may lack grants that the shared store or another node has; each time it changes.
+    case grantsUncertain(Bool)
     /// A living node's message on directories or a history.
     case news(ClusterMessage)
     /// For `/readyz`, log and metrics; each time it changes.

@@ -102,6 +102,7 @@ extension ClusterMachine {
     suspects.proveReplaced(isReplaced: peers.isReplaced, &step)
     suspects.liftHold(nodes: peers.count + 1, &step)
     peers.reportNodes(held: suspects.heldCount, &step)
+    compareStaleGrants()
     suspects.expire(at: step.now)
     if lease.hasHadOne { writes.setRate(nodes: knownNodes) }
     tasks.holdersMayBeGone(isFit: peers.isFit, &step)

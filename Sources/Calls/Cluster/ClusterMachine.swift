@@ -105,6 +105,7 @@ public struct ClusterMachine: Sendable {
     updateState(&step)
     handle(input, &step)
     updateState(&step)
+    grants.reportUncertain(&step)
     exchange(&step, &output)
   }
 
@@ -145,9 +146,16 @@ public struct ClusterMachine: Sendable {
     case .forget(let node): forget(node, &step)
     case .sharesGrants(let isOn): grants.turn(on: isOn, nodes: knownNodes, &step)
     case .grants(let new): grants.share(new, nodes: knownNodes, &step)
+    case .staleGrants(let digest):
+      lease.report(staleGrants: digest, &step)
+      compareStaleGrants()
     case .timer: break
     }
     while let timer = step.timers.popDue(at: step.now) { fire(timer, &step) }
+  }
+
+  mutating func compareStaleGrants() {
+    grants.compareStale(lease.published.staleGrants, others: peers.all.lazy.map(\.staleGrants))
   }
 
   private mutating func fire(_ timer: Timer, _ step: inout Step) {

@@ -12,10 +12,13 @@ import TrunklineBytes
 /// | the shared store is connected; its grants are others than before; claims are configured | puts the grants that it put within `Limits.recent`, and reads all |
 /// | no answer | again 1 to 2 s later |
 ///
+/// The copy is uncertain (`Action.grantsUncertain`) while the shared store is away, from an outage or a failed read until all rows
+/// are read, and while another node's lease states that it serves grants that the shared store has lost and this node does not.
+///
 /// Only one request is pending at a time, and none while rows wait to be applied: no older row is applied after a newer one. A reply
 /// that no request waits for is ignored.
 ///
-/// Inputs: `share`, `turn`, `compare`, `announced`, `read`, `put`, and `resume` when `Timer.grants` is due. Outputs: the requests
+/// Inputs: `share`, `turn`, `compare`, `announced`, `read`, `put`, `compareStale` (digests of nodes' leases), `reportUncertain` after each input, and `resume` when `Timer.grants` is due. Outputs: the requests
 /// `grants`, `putGrants` and the message `grants`; `Action.grants`; `Timer.grants`. `nodes`: the known nodes, which share a rate.
 struct GrantSync: Sendable {
   private let spread: Duration
@@ -28,6 +31,11 @@ struct GrantSync: Sendable {
   private var mustLook = false
   /// A full read has been applied.
   private var hasCompared = false
+  /// All rows that the shared store had at the last read were applied, and no read has failed since.
+  private var isCurrent = false
+  /// Another node serves grants that the shared store has lost, and not the same as this node.
+  private var othersHaveMore = false
+  private var isReportedUncertain = false
   /// The pending read; nil: none.
   private var reading: Reading?
   /// Rows that were read and not applied yet, the latest token first, from index `nextRow`.
@@ -89,7 +97,7 @@ struct GrantSync: Sendable {
 
   /// Claims were configured or have changed: rows that were skipped before are read again.
   mutating func turn(on isOn: Bool, nodes: Int, _ step: inout Step) {
-    (self.isOn, mustCompare) = (isOn, isOn)
+    (self.isOn, mustCompare, isCurrent) = (isOn, isOn, false)
     if !isOn {
       (unwritten, order) = ([:], KeyQueue(most: Limits.grants))
       recent.removeAll()
@@ -100,7 +108,7 @@ struct GrantSync: Sendable {
   /// The shared store was connected, or has lost its data. All nodes notice that at the same time, so the read is spread.
   mutating func compare(nodes: Int, _ step: inout Step) {
     guard isOn else { return }
-    mustCompare = true
+    (mustCompare, isCurrent) = (true, false)
     if hasCompared { retryAt = step.now + step.jitter(spread) }
     let again = recent.all(at: step.now)
     recent.removeAll()
@@ -160,7 +168,7 @@ struct GrantSync: Sendable {
   }
 
   private mutating func readingFailed(_ reading: Reading, _ step: inout Step) {
-    self.reading = nil
+    (self.reading, isCurrent) = (nil, false)
     if reading.isComparison { mustCompare = true } else { mustLook = true }
     retryAt = step.now + Limits.restoreAgain + step.jitter(Limits.restoreAgain)
   }
@@ -174,7 +182,7 @@ struct GrantSync: Sendable {
     // without an epoch every row is new
     let isOther = page.epoch != epoch && !(epoch.isEmpty && position == 0)
     if !reading.isComparison, isOther || page.last < position {
-      mustCompare = true
+      (mustCompare, isCurrent) = (true, false)
       return
     }
     for row in page.rows { reading.rows[row.user] = row }
@@ -184,6 +192,7 @@ struct GrantSync: Sendable {
     rows = reading.rows.values.sorted { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }
     nextRow = 0
     isAll = reading.isComparison
+    if !reading.isComparison, rows.isEmpty { readApplied() }
     if reading.isComparison {
       known = reading.rows.mapValues(\.issuedAt).merging(unwritten.mapValues(\.issuedAt)) { max($0, $1) }
     }
@@ -200,9 +209,28 @@ struct GrantSync: Sendable {
       (rows, nextRow) = ([], 0)
       batch.isAll = isAll
       if isAll { hasCompared = true }
+      readApplied()
     }
     step.statistics.grantsRead += UInt64(batch.rows.count)
     step.actions.append(.grants(batch))
+  }
+
+  private mutating func readApplied() {
+    if hasCompared, !mustCompare { isCurrent = true }
+  }
+
+  // MARK: what this node's copy may lack
+
+  /// - Parameter own: the digest of this node's grants that the shared store has lost; 0: none.
+  mutating func compareStale(_ own: UInt64, others: some Sequence<UInt64>) {
+    othersHaveMore = others.contains { $0 != 0 && $0 != own }
+  }
+
+  mutating func reportUncertain(_ step: inout Step) {
+    let isUncertain = isOn && (!step.requests.isConnected || !isCurrent || othersHaveMore)
+    guard isUncertain != isReportedUncertain else { return }
+    isReportedUncertain = isUncertain
+    step.actions.append(.grantsUncertain(isUncertain))
   }
 
   // MARK: putting

@@ -88,6 +88,8 @@ extension ClusterMachine {
     case sharesGrants(Bool)
     /// Grants of tokens, or erasures of users, for the shared store.
     case grants([SharedGrant])
+    /// A digest of the users whose grants this node serves although the shared store has lost them; 0: none.
+    case staleGrants(UInt64)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
     case timer
   }

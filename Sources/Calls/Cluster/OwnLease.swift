@@ -187,6 +187,12 @@ struct OwnLease: Sendable {
     renewSoon(&step)
   }
 
+  mutating func report(staleGrants digest: UInt64, _ step: inout Step) {
+    guard digest != published.staleGrants else { return }
+    published.staleGrants = digest
+    renewSoon(&step)
+  }
+
   mutating func move(to sip: String) { published.sip = sip }
 
   /// False: it drains already.

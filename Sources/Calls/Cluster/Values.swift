@@ -51,6 +51,9 @@ public struct NodeLease: Hashable, Sendable {
   public var configuration: String
   /// Trunks that this node leads and that do not work, with the reason (`TrunkStatus.Trouble`).
   public var troubles: [String: String] = [:]
+  /// A digest of the users whose grants the node serves from its copy, because the shared store has lost them; 0: none. Nodes with
+  /// another digest do not have all of these grants.
+  public var staleGrants: UInt64 = 0
   public init(
     _ incarnation: Incarnation, url: String, sip: String, version: String, format: Int = Limits.format,
     reads: ClosedRange<Int> = Limits.oldestFormat...Limits.format, configuration: String = ""

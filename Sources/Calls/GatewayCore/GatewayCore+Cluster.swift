@@ -78,6 +78,9 @@ extension GatewayCore {
     case .wake(let key, let node, let content):
       cluster(.wake(content.call, key, node: node, content: content.wakeContent), at: now)
     case .shareGrants(let grants): cluster(.grants(grants), at: now)
+    case .staleGrants(let digest):
+      cluster(.staleGrants(digest), at: now)
+      return false
     case .devices(let changes):
       cluster(.devices(changes), at: now)
       return false
@@ -161,6 +164,7 @@ extension GatewayCore {
         knowsSharedStoreClock = true
         signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
       case .grants(let grants): pending.append(.sharedGrants(grants))
+      case .grantsUncertain(let isUncertain): pending.append(.grantsUncertain(isUncertain))
       case .nodes(let count): pending.append(.nodes(count))
       case .troubles(let troubles):
         pending.append(.trunking(.reported(troubles.mapValues { TrunkStatus.Trouble(rawValue: $0) ?? .notAnswering })))

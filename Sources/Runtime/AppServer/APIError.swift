@@ -77,7 +77,7 @@ extension HTTPResponse {
       switch status {
       case 413, 431: .tooLarge
       case 429: .tooMany
-      case 503: .overload
+      case 503, 504: .overload
       default: .badRequest
       }
     return problem(status, code, detail)

@@ -22,6 +22,8 @@ public final class AdminServer: Sendable {
     public var token: Redacted<[UInt8]>?
     public var tokens: [APIToken]
     public var tls: TLSFiles?
+    var answerTime = Limits.answerTime
+    var importAnswerTime = Limits.importTime
     public init(
       address: SocketAddress, token: Redacted<[UInt8]>? = nil, tokens: [APIToken] = [], tls: TLSFiles? = nil
     ) {
@@ -45,7 +47,7 @@ public final class AdminServer: Sendable {
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
         connectionsPerAddress: Limits.adminConnectionsPerAddress, makesRoom: true, reserved: Limits.adminReserved,
-        reportsProblems: true,
+        answerTime: settings.answerTime, importAnswerTime: settings.importAnswerTime, reportsProblems: true,
         bodyBytes: { endpoint.access.bodyBytes(of: $0, routes) }, hasSink: { endpoint.access.hasSink($0, routes) },
         sink: { endpoint.access.sink(of: $0, routes) }), delegate: delegate, logger: logger)
     try server.start()

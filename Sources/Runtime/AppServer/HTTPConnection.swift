@@ -12,7 +12,7 @@ import WebSocket
 /// |---|---|---|
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
 /// | request | a request is complete: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |
-/// | answering | the answer is written: request, or closing | 30 s |
+/// | answering | the answer is written: request, or closing | 30 s, an import 2 min: 504 |
 /// | streaming | its stream is over: closing, after one with an end request; its token is no longer valid, or another stream replaces it: closing | 10 s in which its client reads nothing; with an end 30 s from piece to piece |
 /// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
 /// | closing | the peer closes too | 1 s after our last octet, WebSockets 5 s in all |

@@ -162,14 +162,15 @@ extension HTTPServer {
       number: lastNumber, isHead: head.method == "HEAD", isOld: head.minorVersion == 0, keepsAlive: keepsAlive,
       showsToken: showsToken)
     exchanges[lastNumber] = connection
-    setDeadline(connection, loop.now + Limits.answerTime)
+    let sink = connection.removeSink() ?? settings.sink(head)
+    setDeadline(connection, loop.now + (sink == nil ? settings.answerTime : settings.importAnswerTime))
     watch(connection)
     let number = lastNumber
     let asked = HTTPRequest(
       method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
       authorization: head.first("authorization").map { Redacted($0) },
       fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
-      body: request.body, sink: connection.removeSink() ?? settings.sink(head), peer: connection.address, received: loop.now)
+      body: request.body, sink: sink, peer: connection.address, received: loop.now)
     connection.isTrusted = delegate.trusts(asked)
     delegate.requestReceived(asked) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
@@ -188,6 +189,14 @@ extension HTTPServer {
       return stream.hasEnd ? begin(whole: stream, connection, response, exchange) : begin(stream, connection, response)
     }
     respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
+  }
+
+  /// The handler has not answered in time. Its later answer is dropped.
+  func answerIsLate(_ connection: HTTPConnection) {
+    if let exchange = connection.exchange { exchanges[exchange.number] = nil }
+    connection.exchange = nil
+    refuseRequest(
+      connection, 504, "the request was not answered in time; it may still be carried out: check before you repeat it")
   }
 
   /// An answer of the server itself; it ends the connection.

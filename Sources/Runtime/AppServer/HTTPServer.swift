@@ -33,6 +33,9 @@ final class HTTPServer: Transport, @unchecked Sendable {
     /// The part of `connections` for clients whose last request had a good token.
     var reserved = 0
     var closeTime = Limits.closeTime
+    /// How long a request, or one whose body has a sink, may wait for its answer: then it gets 504.
+    var answerTime = Limits.answerTime
+    var importAnswerTime = Limits.importTime
     /// Whether the server's own refusals are problem details (RFC 9457), else a line of text.
     var reportsProblems = false
     /// Whether an address that sends bad tokens is slowed down (`Limits.refusedTokens`).
@@ -171,7 +174,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     for number in Array(waiting) {
       guard let connection = connections[number], connection.deadline <= loop.now else { continue }
       if connection.isSilent { metrics.refused[connection.hasSpoken ? .slow : .silent].increment() }
-      drop(connection, nil)
+      if connection.phase == .answering, connection.exchange != nil { answerIsLate(connection) } else { drop(connection, nil) }
     }
   }
 

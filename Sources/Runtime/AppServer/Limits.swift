@@ -41,7 +41,8 @@ public enum Limits {
   static let requestTime = Duration.seconds(10)
   static let keepAliveTime = Duration.seconds(5)
   static let answerTime = Duration.seconds(30)
-  /// For an import's whole body, and the octets that add a second to a request's time.
+  /// For an import's whole body, and again until it is answered: earlier imports are stored first, and a million contacts take a
+  /// slow machine a minute. And the octets that add a second to a request's time.
   static let importTime = Duration.seconds(120)
   static let importBytesPerSecond: Int64 = 65_536
   /// After our last octet: how long, and for how many octets, the peer may continue before the socket is closed. A close with

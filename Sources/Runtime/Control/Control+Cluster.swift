@@ -21,7 +21,8 @@ extension Control {
     case .incompatible(let lease): cluster.incompatible(with: lease)
     case .forgotten(let node, let outcome): cluster.forgot(node: node, outcome)
     case .news(let message): cluster.received(message)
-    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .welcome, .sessionState, .wakeHere,
+    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .grantsUncertain, .welcome, .sessionState,
+      .wakeHere,
       .remoteDeviceConnected, .replaced, .revoked, .revokedBefore, .orphan, .reaped, .recordsDue, .lost, .clock:
       break  // the core's
     }

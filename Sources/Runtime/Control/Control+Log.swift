@@ -65,6 +65,17 @@ extension Control {
     logger.warning("a request inside a dialog had no response: the trunk may not have received it", metadata: metadata)
   }
 
+  /// One line when the shared store has lost grants that this node serves, and one when it has them again.
+  func logStaleGrants() {
+    let lost = core.machine.lostGrants(at: loop.now)
+    guard hasStaleGrants != (lost != nil) else { return }
+    hasStaleGrants = lost != nil
+    guard let lost else { return logger.notice("the shared store has all grants of this node again") }
+    logger.warning(
+      "the shared store has lost what login tokens granted, which is served from this node's copy: run trunkline users restore",
+      metadata: ["users": "\(lost.users)", "oldest_seconds": "\(lost.age.milliseconds / 1_000)"])
+  }
+
   func log(_ news: TrunkNews) {
     switch news {
     case .located(let trunk, let addresses):

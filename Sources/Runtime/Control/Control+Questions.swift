@@ -60,6 +60,7 @@ extension Control {
     case .revoke(let user, let device): run(.call(.devices(.revoke(user: user, device: device, id))))
     case .allow(let key): run(.call(.devices(.allow(key, id))))
     case .forget(let user): run(.call(.devices(.forget(user: user, id))))
+    case .restoreGrants: run(.call(.restoreGrants(id)))
     case .setTrunk(let name, let isDisabled):
       let input = CallMachine.Input.setTrunk(name, isDisabled: isDisabled)
       log(input)

@@ -47,6 +47,8 @@ public final class Control {
   var pressureDue: Instant
   /// The nodes as of the last second.
   var seenNodes: [SeenNode] = []
+  /// The log has stated that the shared store has lost grants.
+  var hasStaleGrants = false
   /// Nodes that were sent a probe, in the order of their deadlines.
   var probes: [(at: Instant, node: Incarnation)] = []
   var probeTimer: EventLoop.TimerID?
@@ -174,6 +176,7 @@ public final class Control {
       outputs.push.push(key, target, content, deadline: deadline, since: key.call == newCall ? loop.now : nil)
     // with `cluster:` the core answers these itself
     case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake, .shareGrants: break
+    case .staleGrants: logStaleGrants()
     case .disowned(let call): outputs.store.disown(call)
     case .askRoute(let question, let hook): outputs.webhooks.ask(question, hook)
     case .askUser(let question, let hook): outputs.webhooks.ask(question, hook)

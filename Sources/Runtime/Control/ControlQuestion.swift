@@ -36,6 +36,8 @@ public enum ControlOperation: Sendable {
   case setTrunk(String, isDisabled: Bool)
   /// An operator's statement that a node is dead.
   case forgetNode(String)
+  /// Writes the grants that the shared store has lost from this node's copy.
+  case restoreGrants
 }
 
 /// An answer of control.

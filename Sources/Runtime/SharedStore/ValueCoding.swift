@@ -89,6 +89,8 @@ struct StoredLease: StoredValue {
   var configuration: String?
   /// Trunks in trouble.
   var down: [String: String]?
+  /// `NodeLease.staleGrants`, hexadecimal.
+  var stale: String?
   /// Seconds since 1970: the lease is invalid afterwards, even if an old value is restored.
   var e: Int64?
 
@@ -97,6 +99,7 @@ struct StoredLease: StoredValue {
     (i, url, sip, version) = (lease.incarnation.description, lease.url, lease.sip, lease.version)
     admin = lease.admin
     down = lease.troubles.isEmpty ? nil : lease.troubles
+    stale = lease.staleGrants == 0 ? nil : String(lease.staleGrants, radix: 16)
     (drains, refuses) = (lease.isDraining ? true : nil, lease.refuses ? true : nil)
     (calls, sessions, configuration) = (lease.calls, lease.sessions, lease.configuration)
     (v, format, oldest) = (lease.format, lease.reads.upperBound, lease.reads.lowerBound)
@@ -113,6 +116,7 @@ struct StoredLease: StoredValue {
     (lease.isDraining, lease.refuses) = (drains ?? false, refuses ?? false)
     (lease.calls, lease.sessions) = (calls ?? 0, sessions ?? 0)
     (lease.admin, lease.troubles) = (admin, down ?? [:])
+    lease.staleGrants = stale.flatMap { UInt64($0, radix: 16) } ?? 0
     return lease
   }
 }

@@ -67,8 +67,9 @@ struct DirectoryCommand: ParsableCommand {
       }
     }
 
-    /// Writing a million contacts takes some seconds, and an earlier import must end first.
-    private static let timeoutSeconds = 120
+    /// Writing a million contacts takes some seconds, and an earlier import must end first. Longer than the 2 min after which the
+    /// gateway answers 504, so that its reason is printed.
+    private static let timeoutSeconds = 150
 
     private func send(_ text: [UInt8], _ settings: Settings) throws -> DirectoryFile.Change {
       var client = AdminClient(

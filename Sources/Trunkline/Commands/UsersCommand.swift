@@ -24,7 +24,7 @@ struct UsersCommand: ParsableCommand {
         trunkline users show +15551230001 --config gateway.yaml
         trunkline users show alice --config gateway.yaml
       """,
-    subcommands: [Import.self, Export.self, Show.self, Erase.self])
+    subcommands: [Import.self, Export.self, Show.self, Erase.self, Restore.self])
 
   struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(

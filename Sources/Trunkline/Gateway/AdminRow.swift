@@ -52,6 +52,7 @@ struct AdminRow: Sendable {
     get("getNode", "/v1/nodes/{node}", .read) { $0.nodes.show($1, $2) },
     post("drainNode", "/v1/nodes/{node}/drain", .admin) { $0.nodes.drain($1, $2) },
     post("forgetNode", "/v1/nodes/{node}/forget", .admin) { $0.nodes.forget($1, $2) },
+    post("restoreGrants", "/v1/grants/restore", .admin) { $0.nodes.restoreGrants($1, $2) },
     get("getLocations", "/v1/where", .read) { try $0.locations.find($1, $2) },
     get("listClusterCalls", "/v1/cluster/calls", .read) { try $0.locations.calls($1, $2) },
   ]

@@ -39,6 +39,7 @@ struct ClusterStatus: Codable, Sendable {
 ///     GET  /v1/nodes/NAME            one node, `NodeRow`
 ///     POST /v1/nodes/NAME/drain      for the answering node: no new calls, and it ends with the last one, as after SIGTERM
 ///     POST /v1/nodes/NAME/forget     an operator states that it is dead: its calls are closed. Refused while it has a lease
+///     POST /v1/grants/restore        {"users":12}: writes what login tokens granted and the shared store has lost from this node's copy
 struct NodeHandlers: Sendable {
   let asker: Asker
 
@@ -66,6 +67,19 @@ struct NodeHandlers: Sendable {
       }
       asker.ask(.operation(.forgetNode(node.node)), for: request.client) { done in
         answer(done == nil ? APIError.busy.response : .text(202, "forgotten: its calls are closed"))
+      }
+    }
+  }
+
+  func restoreGrants(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    struct Body: Encodable { var users: Int }
+    ask(request, answer) { [asker] status in
+      guard status.state == SharedStoreState.up.rawValue else {
+        return answer(APIError(.overload, "the shared store does not answer or accepts no writes; nothing was written").response)
+      }
+      asker.ask(.operation(.restoreGrants), for: request.client) { done in
+        guard case .operation(.restoring(let users))? = done else { return answer(APIError.busy.response) }
+        answer(.json(200, Body(users: users)))
       }
     }
   }

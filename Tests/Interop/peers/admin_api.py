@@ -125,4 +125,5 @@ for name in ("%2B4930123", "+4930123", f"{user}%26device%3D{device}"):
 for page in ("/v1/nodes", "/v1/cluster/calls"):
     ask("GET", page, 404)
 ask("GET", "/v1/where", 404, "/v1/where?user=alice")
+ask("POST", "/v1/grants/restore", 404)
 finish(CLUSTER | {("POST", "/v1/calls/{call}/" + word) for word in refused})

@@ -39,6 +39,8 @@ if live["live"]["admin"] == sys.argv[1]:
     faults.append(f"the asked node's own admin API: {live}")
 ask("GET", "/v1/cluster/calls", 400, "/v1/cluster/calls?after=nowhere")
 
+if ask("POST", "/v1/grants/restore", 200) != {"users": 0}:
+    faults.append("grants were lost")
 ask("POST", "/v1/nodes/{node}/forget", 409, f"/v1/nodes/{other}/forget")
 ask("POST", "/v1/nodes/{node}/forget", 404, "/v1/nodes/nobody/forget")
 ask("POST", "/v1/nodes/{node}/drain", 409, f"/v1/nodes/{other}/drain")

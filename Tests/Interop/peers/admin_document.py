@@ -64,3 +64,4 @@ def finish(others=()):
 # Of several nodes: admin_api_cluster.py does them.
 CLUSTER = {("GET", "/v1/nodes"), ("GET", "/v1/nodes/{node}"), ("GET", "/v1/where"), ("GET", "/v1/cluster/calls")}
 CLUSTER |= {("POST", "/v1/nodes/{node}/" + word) for word in ("drain", "forget")}
+CLUSTER |= {("POST", "/v1/grants/restore")}
