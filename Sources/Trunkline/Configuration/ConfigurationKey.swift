@@ -25,7 +25,8 @@ struct ConfigurationKey: Sendable {
 
   /// The value that applies without the key.
   enum Default: Sendable {
-    case required
+    /// The hint completes the error "… is missing: "; it may be empty.
+    case required(hint: String = "")
     /// As written in the file.
     case value(String)
     /// No value has the same effect, or it depends: in words.
@@ -40,15 +41,11 @@ struct ConfigurationKey: Sendable {
   /// One line: the purpose, the unit, a good value.
   let meaning: String
 
-  init(_ name: String, _ value: Value, _ fallback: Default, waitsForRestart: Bool = false, _ meaning: String) {
+  init(_ name: String, _ value: Value, _ fallback: Default, waitsForRestart: Bool, _ meaning: String) {
     (self.name, self.value, self.fallback) = (name, value, fallback)
     (self.waitsForRestart, self.meaning) = (waitsForRestart, meaning)
   }
 
-  /// A key without a default: the feature is off without it.
-  init(_ name: String, _ value: Value, waitsForRestart: Bool = false, _ meaning: String) {
-    self.init(name, value, .none("–"), waitsForRestart: waitsForRestart, meaning)
-  }
 }
 
 /// The keys of one mapping of the file, which may be used at several paths.
@@ -60,7 +57,22 @@ struct ConfigurationSection: Sendable {
   let meaning: String
   let keys: [ConfigurationKey]
 
-  init(_ paths: String..., isAppliedBySIGHUP: Bool, _ meaning: String, _ keys: [ConfigurationKey]) {
-    (self.paths, self.isAppliedBySIGHUP, self.meaning, self.keys) = (paths, isAppliedBySIGHUP, meaning, keys)
+  /// `table` and all below it, those that stand at several paths once: each section before those in it.
+  static func all(of table: any AnyKeyTable) -> [ConfigurationSection] {
+    var tables: [any AnyKeyTable] = []
+    var paths: [ObjectIdentifier: [String]] = [:]
+    func visit(_ table: any AnyKeyTable, _ path: String) {
+      let identity = ObjectIdentifier(table)
+      if paths[identity] == nil { tables.append(table) }
+      paths[identity, default: []].append(path)
+      for inner in table.inner { visit(inner.table, path.isEmpty ? inner.path : path + "." + inner.path) }
+    }
+    visit(table, "")
+    return tables.map { ConfigurationSection(paths[ObjectIdentifier($0)] ?? [], $0) }
+  }
+
+  private init(_ paths: [String], _ table: any AnyKeyTable) {
+    (self.paths, isAppliedBySIGHUP) = (paths, table.reload == .atSIGHUP)
+    (meaning, keys) = (table.meaning, table.described)
   }
 }

@@ -12,14 +12,15 @@ extension ConfigurationParser {
     var guests: [String: String] = [:]
     for (index, trunk) in trunks.enumerated() {
       let path = "trunks[\(index)]"
-      if let credentials = trunk.routing.rules.peerCredentials {
+      if let credentials = trunk.routing.rules.peerCredentials, !credentials.username.isEmpty {
         let key = "\(credentials.username) \(trunk.routing.rules.realm ?? "")"
         if let other = guests.updateValue(trunk.name, forKey: key) {
           problem(
             path + ".peer_auth", "trunk \"\(other)\" also accepts any peer of this username and realm: give one another username")
         }
         if let firstAny { trunks[index].routing.rules.peersKnownAs = trunks[firstAny].name } else { firstAny = index }
-      } else if let settings = trunk.routing.settings, let registration = settings.registration {
+      } else if let settings = trunk.routing.settings, let registration = settings.registration, !registration.contactUser.isEmpty
+      {
         let host = settings.server.host.lowercased()
         if let other = contacts.updateValue(trunk.name, forKey: "\(registration.contactUser)@\(host)") {
           problem(

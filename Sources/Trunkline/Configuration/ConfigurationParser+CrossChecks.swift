@@ -15,12 +15,18 @@ extension ConfigurationParser {
     checkReachability(configuration)
     checkAdvertised(configuration)
     checkCluster(configuration)
+    checkRecords(configuration)
     if triesFiles {
       checkOwnAddresses(configuration)
       checkReach(configuration)
       checkCertificates(configuration)
       checkFolders(configuration)
     }
+  }
+
+  private func checkRecords(_ configuration: Settings) {
+    guard configuration.streamsRecords, configuration.cluster?.nodes == nil else { return }
+    problem("records.stream", "needs cluster.shared_store: the stream is in that Redis")
   }
 
   private func checkSecret(_ auth: Settings.Auth) {
@@ -81,8 +87,6 @@ extension ConfigurationParser {
       }
     }
   }
-
-  private func portText(_ range: ClosedRange<UInt16>) -> String { "\(range.lowerBound)-\(range.upperBound)" }
 
   private func checkTrunks(_ trunks: [Settings.Trunk]) {
     var names: Set<String> = []

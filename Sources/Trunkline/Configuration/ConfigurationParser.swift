@@ -15,8 +15,26 @@ final class ConfigurationParser {
   /// Recordings by path: read once, however many users have them.
   var recordings: [String: Announcement] = [:]
 
+  /// Behind an edge a trunk that only calls us needs neither `uri` nor `peers`.
+  private(set) var hasEdges = false
+
   init(file: String, directory: String, environment: [String: String], triesFiles: Bool) {
     (self.file, self.directory, self.environment, self.triesFiles) = (file, directory, environment, triesFiles)
+  }
+
+  /// Reads the whole file; absent parts have their defaults.
+  func configuration(_ root: Node?) -> Settings {
+    var out = Settings()
+    let peers = root?.mapping?["cluster"]?.mapping?["edges"]?.mapping?["peers"]
+    hasEdges = peers.map { !$0.isNull } ?? false
+    let file = Field(parser: self, node: root.flatMap { $0.isNull ? nil : $0 }, path: "")
+    ConfigurationKeys.file.read(file, into: &out)
+    linkAccounts(&out.trunks)
+    out.calls.recording = out.recording?.rules
+    out.calls.verifiesIdentity = out.verifier != nil
+    if let edges = out.cluster?.edges { apply(edges, to: &out) }
+    crossCheck(out)
+    return out
   }
 
   /// Remembers the position of `path`, for this problem and for later cross-checks.
@@ -34,8 +52,7 @@ final class ConfigurationParser {
     let mark = marks[key]
     let new = Problem(
       severity: severity, file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message)
-    // A list may be read twice.
-    if problems.last != new { problems.append(new) }
+    problems.append(new)
   }
 
   func isWritten(_ path: String) -> Bool { marks[path] != nil }

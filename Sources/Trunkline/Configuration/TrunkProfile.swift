@@ -123,15 +123,15 @@ public struct TrunkProfile: Sendable {
     }.joined(separator: "\n")
 }
 
-extension ConfigurationParser {
+extension Field {
   /// A trunk with the keys of its profile added to its own.
-  func profiled(_ trunk: Node) -> Node {
+  var profiled: Field {
     // a test checks the table's YAML
-    guard case .mapping(var mapping) = trunk, let profile = mapping["profile"]?.text.flatMap(TrunkProfile.named),
+    guard case .mapping(var mapping)? = node, let profile = mapping["profile"]?.text.flatMap(TrunkProfile.named),
       case .mapping(let keys)? = try? Yams.compose(yaml: profile.keys)
-    else { return trunk }
+    else { return self }
     merge(keys, into: &mapping)
-    return .mapping(mapping)
+    return Field(parser: parser, node: .mapping(mapping), path: path)
   }
 
   /// Adds the missing keys; in an existing mapping, one by one.

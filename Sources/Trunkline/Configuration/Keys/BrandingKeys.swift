@@ -70,26 +70,36 @@ public struct RGBColor: Sendable, Equatable, CustomStringConvertible {
   }
 }
 
-extension ConfigurationParser {
-  /// `branding: { name: Acme Telephony, color: "#0a5c36", logo: acme.svg }`.
-  func branding(_ top: Section) -> Settings.Branding {
-    var out = Settings.Branding()
-    let row = top.section("branding")
-    let expected = "1 to \(Limits.brandName) characters that can be seen"
-    out.name =
-      row.value("name", expected) { text in
-        let isSeen = text.unicodeScalars.allSatisfy {
-          ![.control, .format, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
-        }
-        return text.count <= Limits.brandName && text.utf8.count <= Limits.brandName * 4 && isSeen && text.contains { $0 != " " }
-          ? text : nil
-      } ?? out.name
-    out.color = row.value("color", "a colour such as \"#0a5c36\", in quotes, as # begins a comment") { RGBColor($0) }
-    if let bytes = row.fileContent("logo", limit: Limits.logoBytes) {
-      out.logo = Self.logo(bytes)
-      if out.logo == nil { problem(row.path("logo"), "\(resolve(row.string("logo") ?? "")) is neither SVG nor PNG") }
+/// `branding: { name: Acme Telephony, color: "#0a5c36", logo: acme.svg }`.
+extension ConfigurationKeys {
+  static let branding = KeyTable<Settings.Branding>(
+    .init(), .atRestart, about: "How it looks: docs/operate/branding.md.",
+    [
+      .value(
+        "name", \.name, "1 to \(Limits.brandName) characters", default: .value(Settings.Branding.productName),
+        expected: "1 to \(Limits.brandName) characters that can be seen", "The name of the pages and of the installed web phone.",
+        parse: seenName),
+      .optional(
+        "color", \.color, "colour such as `\"#0a5c36\"`, in quotes", default: .none("that of the pages"),
+        expected: "a colour such as \"#0a5c36\", in quotes, as # begins a comment",
+        "Of the header, in light and dark; what is written on it is black or white, whichever reads better."
+      ) { RGBColor($0) },
+      .init(
+        "logo", .file("SVG or PNG, \(Limits.logoBytes >> 10) KiB at most"), default: .none("a handset"),
+        "Square: it is seen 26 px wide, and as the icon of the tab and of the installed web phone."
+      ) { field, out in
+        guard let bytes = field.fileContent(limit: Limits.logoBytes) else { return }
+        out.logo = logo(bytes)
+        if out.logo == nil { field.problem("\(field.parser.resolve(field.text ?? "")) is neither SVG nor PNG") }
+      },
+    ])
+
+  @Sendable private static func seenName(_ text: String) -> String? {
+    let isSeen = text.unicodeScalars.allSatisfy {
+      ![.control, .format, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
     }
-    return out
+    return text.count <= Limits.brandName && text.utf8.count <= Limits.brandName * 4 && isSeen && text.contains { $0 != " " }
+      ? text : nil
   }
 
   /// Recognises the format by the content, whatever the file's name is.
