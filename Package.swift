@@ -15,7 +15,8 @@ let optimisedInCheck: Set<String> = [
   "Bytes", "PhoneNumbers", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer",
   "AudioCodecs",
   "MediaSession",
-  "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "GatewayCore", "MemorySharedStore",
+  "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallModel", "CallFlow", "Cluster", "GatewayCore",
+  "MemorySharedStore",
   "MediaThreads",
   "ClientMachines", "TrunklineClient", "AppleStandIn", "SpeechScore", "PhoneLog", "JSONWebToken",
 ]
@@ -142,17 +143,24 @@ let calls: [Target] = [
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
   module(
+    "Calls", "CallModel",
+    [
+      "Bytes", "PhoneNumbers", "RTP", "SDP", "AppProtocol", "JSONWebToken", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs",
+      "Trunking", "AppSessions", "PushPolicy", "Devices",
+    ]),
+  module(
     "Calls", "CallFlow",
     [
       "Bytes", "PhoneNumbers", "RTP", "SDP", "SIP", "AppProtocol", "JSONWebToken", "SRTP", "AudioCodecs", "MediaSession",
-      "SIPDialogs",
-      "Trunking",
-      "AppSessions", "PushPolicy", "Devices",
+      "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallModel",
     ]),
-  module("Calls", "Cluster", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow"]),
+  module("Calls", "Cluster", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallModel"]),
   module(
     "Calls", "GatewayCore",
-    ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "Trunking", "CallFlow", "Cluster"]),
+    [
+      "Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "Trunking", "CallModel", "CallFlow",
+      "Cluster",
+    ]),
 ]
 
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux", "COpenSSL"], [logging])]
@@ -172,7 +180,7 @@ let runtime: [Target] = [
   module(
     "Runtime", "Store",
     [
-      "Bytes", "PhoneNumbers", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster",
+      "Bytes", "PhoneNumbers", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallModel", "Cluster",
       "SIPDialogs",
       "Platform", "EventJournal",
     ],
@@ -182,19 +190,20 @@ let runtime: [Target] = [
   module(
     "Runtime", "SharedStore",
     [
-      "Bytes", "RESP", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster",
+      "Bytes", "RESP", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallModel",
+      "Cluster",
       "Platform",
     ],
     [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module(
-    "Runtime", "MediaStreams", ["Bytes", "RTP", "WebSocket", "AudioCodecs", "MediaSession", "CallFlow", "Platform"], [logging]),
-  module("Runtime", "RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform"], [logging]),
+    "Runtime", "MediaStreams", ["Bytes", "RTP", "WebSocket", "AudioCodecs", "MediaSession", "CallModel", "Platform"], [logging]),
+  module("Runtime", "RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallModel", "Platform"], [logging]),
   module(
     "Runtime", "Control",
     [
       "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
-      "CallFlow", "Cluster", "GatewayCore", "Platform",
+      "CallModel", "CallFlow", "Cluster", "GatewayCore", "Platform",
     ],
     [logging]),
 ]
@@ -230,7 +239,7 @@ let executable: [Target] = [
     "Trunkline", "Configuration",
     [
       "Bytes", "PhoneNumbers", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
-      "PushPolicy", "CallFlow", "Platform", "SharedStore", "COpenSSL",
+      "PushPolicy", "CallModel", "Platform", "SharedStore", "COpenSSL",
     ], [yams]),
   module(
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
@@ -257,7 +266,8 @@ let lab: [Target] = [
   .executableTarget(
     name: "trunkline-lab",
     dependencies: using([
-      "Bytes", "RTP", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallFlow", "Platform", "CLinux",
+      "Bytes", "RTP", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallModel", "CallFlow", "Platform",
+      "CLinux",
       "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", "ClientMachines", "TrunklineClient",
       "AppleStandIn", "AppCheck",
     ]) + [argumentParser],
@@ -273,7 +283,7 @@ let callStack = [
   "Bytes", "PhoneNumbers", "RTP", "SIP", "SDP", "AppProtocol", "JSONWebToken", "MediaSession", "SIPDialogs", "Trunking",
   "AppSessions",
   "PushPolicy", "Devices",
-  "CallFlow", "GatewayCore",
+  "CallModel", "CallFlow", "GatewayCore",
 ]
 let testTargets: [Target] = [
   .target(name: "CHeap", path: "Tests/CHeap"),
@@ -310,7 +320,7 @@ let testTargets: [Target] = [
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
   // A shared store in memory with faults, and cluster machines over it on virtual time: for tests, scenarios and benches.
   .target(
-    name: "MemorySharedStore", dependencies: using(["Bytes", "AppSessions", "CallFlow", "Devices", "Cluster"]),
+    name: "MemorySharedStore", dependencies: using(["Bytes", "AppSessions", "CallModel", "CallFlow", "Devices", "Cluster"]),
     path: "Tests/MemorySharedStore",
     swiftSettings: settings(of: "MemorySharedStore")),
   tests("Cluster", callStack + ["Cluster", "MemorySharedStore"]),
@@ -336,8 +346,11 @@ let testTargets: [Target] = [
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Cluster", "Platform", "Control"], [logging]),
   tests(
-    "MediaStreams", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "MediaStreams"], [logging]),
-  tests("RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "RecordingFiles"], [logging]),
+    "MediaStreams", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallModel", "CallFlow", "Platform", "MediaStreams"],
+    [logging]),
+  tests(
+    "RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallModel", "CallFlow", "Platform", "RecordingFiles"],
+    [logging]),
   tests("ClientMachines", mediaStack + ["TURN", "AppProtocol", "ClientMachines", "TrunklineClient"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
   tests("PhoneLog", ["Bytes", "PhoneLog"]),
@@ -357,12 +370,13 @@ let testTargets: [Target] = [
     "Configuration",
     [
       "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy",
-      "CallFlow", "Platform", "SharedStore", "Configuration",
+      "CallModel", "CallFlow", "Platform", "SharedStore", "Configuration",
     ], [yams]),
   tests(
     "Commands",
     [
-      "Bytes", "JSONWebToken", "AudioCodecs", "MediaSession", "AppProtocol", "Trunking", "AppSessions", "PushPolicy", "CallFlow",
+      "Bytes", "JSONWebToken", "AudioCodecs", "MediaSession", "AppProtocol", "Trunking", "AppSessions", "PushPolicy", "CallModel",
+      "CallFlow",
       "Cluster",
       "Platform", "SIPTransport",
       "AppServer",
@@ -384,7 +398,7 @@ let testTargets: [Target] = [
   tests("ImportRule", []),
   tests("Requirements", []),
   tests("Export", []),
-  tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),
+  tests("Documents", ["AppProtocol", "CallModel", "CallFlow", "Configuration"], [yams]),
   // Compiles the samples of the SDK's documentation, and builds its pages of the modules that are there then.
   tests("Documentation", ["TrunklineCallKit", "TrunklineClient", "TrunklineCallDirectory", "AppleStandIn"]),
   // It starts trunkline, trunkline-lab and quick-start, and imports nothing of them: as dependencies they would have to be compiled before the

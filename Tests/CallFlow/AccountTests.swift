@@ -4,7 +4,7 @@ import Testing
 import TrunklineAppProtocol
 import TrunklineBytes
 
-@testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet

@@ -6,6 +6,7 @@ import TrunklineBytes
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 private let bob = DeviceKey(user: "bob", device: "desk")
@@ -14,7 +15,7 @@ private let caller: Int64 = 15_550_000_042
 
 /// Callers that a directory blocks: refused before anything rings, and recorded.
 @Suite struct BlockedCallerTests {
-  private func world(pushes: Bool = false, _ more: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in })
+  private func world(pushes: Bool = false, _ more: (inout CallConfiguration, inout Routing) -> Void = { _, _ in })
     -> Surroundings
   {
     let world = Surroundings(pushes: pushes, more)

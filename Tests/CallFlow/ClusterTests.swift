@@ -7,6 +7,7 @@ import TrunklineBytes
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
@@ -283,7 +284,7 @@ private let tablet = Surroundings.tablet
   @Test func `a call of a dead node has its record here, and devices that connect get the reason`() throws {
     let world = world()
     let call = CallID(random: .seeded(3))
-    let line = StartLine(
+    let line = JournalEntry(
       call: call, sipCallId: "a@b", direction: .incoming, trunk: "carrier", from: "+1", to: "+15551230001", user: "alice",
       start: 1_700_000_000_000)
     world.connect(tablet)

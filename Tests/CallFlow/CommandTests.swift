@@ -7,6 +7,7 @@ import TrunklineMediaSession
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet

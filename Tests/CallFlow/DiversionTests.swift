@@ -8,6 +8,7 @@ import TrunklineSIP
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
@@ -20,7 +21,7 @@ private let mobile = "+15558887777"
   /// Alice's rules.
   private func world(
     _ rules: [DiversionTrigger: Diversions.Rule], pushes: Bool = false,
-    _ more: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
+    _ more: (inout CallConfiguration, inout Routing) -> Void = { _, _ in }
   ) -> Surroundings {
     Surroundings(pushes: pushes) { configuration, routing in
       routing.users[0].diversions = Diversions(rules)
@@ -266,7 +267,7 @@ private let mobile = "+15558887777"
     #expect(world.invites.isEmpty && world.trunkReceived == ["180"])
   }
 
-  @Test func `the INVITE to the number waits for the start line on disk`() throws {
+  @Test func `the INVITE to the number waits for the journal entry on disk`() throws {
     let world = world([.unreached: toMobile])
     world.journals = false
     world.invite()

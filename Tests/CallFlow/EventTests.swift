@@ -7,7 +7,7 @@ import TrunklineAppProtocol
 import TrunklineMediaSession
 import TrunklineSIPDialogs
 
-@testable import CallFlow
+@testable import CallModel
 
 /// Events that are published outside the gateway.
 @Suite struct EventTests {
@@ -33,7 +33,7 @@ import TrunklineSIPDialogs
     #expect(silent.events.isEmpty)
   }
 
-  @Test func `an event comes before the start line of its call`() throws {
+  @Test func `an event comes before the journal entry of its call`() throws {
     let world = world()
     world.connect(Surroundings.phone)
     world.actions.removeAll()

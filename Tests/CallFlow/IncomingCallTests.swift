@@ -83,7 +83,7 @@ private let tablet = Surroundings.tablet
     }
   }
 
-  @Test func `180 waits for the start line, at most 100 ms (SRV-6)`() throws {
+  @Test func `180 waits for the journal entry, at most 100 ms (SRV-6)`() throws {
     let world = Surroundings()
     world.journals = false
     let (_, call) = try world.ringing()

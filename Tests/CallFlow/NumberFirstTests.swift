@@ -7,6 +7,7 @@ import TrunklineSIP
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 private let tablet = Surroundings.tablet
@@ -222,7 +223,7 @@ private let number = "+15557654321"
     #expect(world.offeredCall(tablet) != nil)
   }
 
-  @Test func `the INVITE waits for the start line on disk, and the second line says since when it costs`() throws {
+  @Test func `the INVITE waits for the journal entry on disk, and the second line says since when it costs`() throws {
     let world = Surroundings()
     world.journals = false
     world.connect(phone)

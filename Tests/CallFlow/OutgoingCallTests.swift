@@ -281,7 +281,7 @@ private let call = Identifier(high: 5, low: 5)
     #expect(world.machine.summaries.first?.from == "+15551230002")
   }
 
-  @Test func `the INVITE waits for the start line, at most 100 ms`() throws {
+  @Test func `the INVITE waits for the journal entry, at most 100 ms`() throws {
     let world = Surroundings()
     world.journals = false
     try world.started(call)

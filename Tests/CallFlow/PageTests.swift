@@ -4,6 +4,7 @@ import Testing
 import TrunklineBytes
 
 @testable import CallFlow
+@testable import CallModel
 
 /// Queries of whole tables: each step inspects a bounded number of entries, whatever the filter, and the pages together are the
 /// table.

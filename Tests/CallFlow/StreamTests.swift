@@ -6,6 +6,7 @@ import TrunklineMediaSession
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 /// Calls that a program handles, over a stream.
 @Suite struct StreamTests {
@@ -45,7 +46,7 @@ import TrunklineSIPDialogs
     #expect(record.connectedMs >= 0 && record.end.sip == 200)
   }
 
-  @Test func `the start line is on disk before the trunk is answered`() throws {
+  @Test func `the journal entry is on disk before the trunk is answered`() throws {
     let world = world()
     world.journals = false
     _ = world.invite()

@@ -12,6 +12,7 @@ import TrunklineSIP
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 /// The surroundings of the call machine, scripted at its seam: trunk, devices, media threads and journal.
 final class Surroundings {
@@ -91,9 +92,9 @@ final class Surroundings {
   /// `network`: trunks are located, registered and probed; without it they have a fixed `peer`. `pushes`: devices can be woken.
   init(
     network: TrunkMachine.Network? = nil, pushes: Bool = false,
-    _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
+    _ configure: (inout CallConfiguration, inout Routing) -> Void = { _, _ in }
   ) {
-    var configuration = CallFlow.Configuration()
+    var configuration = CallConfiguration()
     var routing = Self.routing
     if pushes { configuration.push = PushSettings(gateway: "wss://gw.example/v1/connect", wakes: Self.wakes) }
     configure(&configuration, &routing)

@@ -7,6 +7,7 @@ import TrunklineMediaSession
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 private let call = Identifier(high: 5, low: 5)

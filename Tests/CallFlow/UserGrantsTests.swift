@@ -4,7 +4,7 @@ import Testing
 import TrunklineAppProtocol
 import TrunklineBytes
 
-@testable import CallFlow
+@testable import CallModel
 
 /// Numbers that login tokens carry.
 @Suite struct UserGrantsTests {

@@ -8,6 +8,7 @@ import TrunklineBytes
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = DeviceKey(user: "carol", device: "phone")
 private let number = "+15557000001"

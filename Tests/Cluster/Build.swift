@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Cluster
 import Devices
 import MemorySharedStore
@@ -10,8 +10,8 @@ import TrunklineBytes
 
 func callID(_ number: Int) -> CallID { CallID(high: 0x1111_2222_3333_4000, low: 0x8000_0000_0000_0000 | UInt64(number)) }
 func key(_ user: String, _ device: String = "phone") -> DeviceKey { DeviceKey(user: user, device: device) }
-func line(_ number: Int, user: String = "alice", trunk: String = "carrier", connect: Int64? = nil) -> StartLine {
-  StartLine(
+func line(_ number: Int, user: String = "alice", trunk: String = "carrier", connect: Int64? = nil) -> JournalEntry {
+  JournalEntry(
     call: callID(number), sipCallId: "c\(number)", direction: .incoming, trunk: trunk, from: "+491", to: "+492", user: user,
     start: 1_000, connect: connect)
 }

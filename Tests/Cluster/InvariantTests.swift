@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Devices
 import MemorySharedStore
 import Testing
@@ -122,7 +122,7 @@ import TrunklineBytes
       case 7:
         if let (call, own) = live.filter({ $0.value.node == index }).min(by: { "\($0.key)" < "\($1.key)" }) {
           guard own.life == world.incarnation(index) else { return }
-          let started = StartLine(
+          let started = JournalEntry(
             call: call, sipCallId: nil, direction: .incoming, trunk: "carrier", from: "1", to: "2", user: user, start: 1,
             connect: Bool.random(using: &random) ? 5 : nil)
           world.input(index, .started(started, users: [user]))

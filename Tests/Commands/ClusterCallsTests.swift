@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Cluster
 import Foundation
 import PushPolicy
@@ -21,7 +21,7 @@ import TrunklineSIPDialogs
   }
 
   private static func entry(_ number: UInt64, connect: Int64? = nil) -> CallEntry {
-    let line = StartLine(
+    let line = JournalEntry(
       call: CallID(high: 1, low: number), sipCallId: "a\(number)@carrier", direction: .incoming, trunk: "carrier", from: "+1",
       to: "+2",
       user: "alice", start: 1_790_000_000_000, connect: connect)

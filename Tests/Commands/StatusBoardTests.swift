@@ -9,6 +9,7 @@ import TrunklinePlatform
 
 @testable import AppServer
 @testable import CallFlow
+@testable import CallModel
 @testable import trunkline
 
 /// `/v1/status`: its cost with many readers, and its contents.

@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import Foundation
 import JSONWebToken
 import PhoneNumbers

@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Control
 import Glibc
 import Synchronization

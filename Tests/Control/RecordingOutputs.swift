@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Control
 import Devices
 import PushPolicy
@@ -17,7 +18,7 @@ final class RecordingOutputs: Sendable {
     var sip: [String] = []
     var app: [SessionCommand] = []
     var media: [MediaCommand] = []
-    var lines: [StartLine] = []
+    var lines: [JournalEntry] = []
     var records: [CallRecord] = []
     var pressureChecks = 0
     var lookUps = 0
@@ -117,7 +118,7 @@ extension RecordingOutputs: AppOutput, PushOutput, WebhookOutput, AudioOutput, A
 }
 
 extension RecordingOutputs: StoreOutput, StateOutput {
-  func start(_ line: StartLine, confirm: @escaping @Sendable (CallID) -> Void) {
+  func start(_ line: JournalEntry, confirm: @escaping @Sendable (CallID) -> Void) {
     note { $0.lines.append(line) }
     confirm(line.call)
   }

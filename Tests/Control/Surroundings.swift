@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Control
 import Glibc
 import Logging
@@ -45,7 +46,7 @@ final class Surroundings: @unchecked Sendable {
     outputs = RecordingOutputs(hasPorts: hasPorts, losesMedia: losesMedia, shortage: shortage, overloaded: overloaded) {
       [loop] question in loop.post { door.owner?.control.value.resolved(question, .failed) }
     }
-    var configuration = CallFlow.Configuration()
+    var configuration = CallConfiguration()
     configuration.bounds.callsPerUser = max(configuration.bounds.callsPerUser, calls)
     let network = TrunkMachine.Network(transports: [.udp], families: [.v4]) { _, _ in Self.flow }
     let made = try Control(

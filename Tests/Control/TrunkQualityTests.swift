@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import Foundation
 import Testing
 import Trunking

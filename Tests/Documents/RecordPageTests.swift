@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Foundation
 import Testing
 import TrunklineAppProtocol

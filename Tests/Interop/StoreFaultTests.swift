@@ -25,7 +25,7 @@ extension Interop {
       let ready = try gateway.get("/readyz")
       #expect(ready.status == 503 && ready.body.contains("locked by another process"), "\(ready)")
       #expect(try gateway.metric("trunkline_device_changes_waiting") == 1)
-      #expect(try gateway.sum("trunkline_journal_late_total") == 0, "start lines are in a file of their own")
+      #expect(try gateway.sum("trunkline_journal_late_total") == 0, "journal entries are in a file of their own")
       #expect(try await running.finish(within: 20) == 0, "the call that ran was touched: \(running.text.suffix(6_000))")
       #expect(gateway.process.text.contains("find the process that holds the file"))
 

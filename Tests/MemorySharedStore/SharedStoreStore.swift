@@ -1,5 +1,5 @@
 import AppSessions
-public import CallFlow
+public import CallModel
 public import Cluster
 public import Devices
 public import TrunklineBytes

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Foundation
 import Logging
 import Synchronization

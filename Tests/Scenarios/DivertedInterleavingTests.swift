@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import Testing
 import TrunklineAudioCodecs
 import TrunklineBytes

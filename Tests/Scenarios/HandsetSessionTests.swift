@@ -1,5 +1,5 @@
 import AppleStandIn
-import CallFlow
+import CallModel
 import Testing
 import TrunklineAppProtocol
 import TrunklineBytes

@@ -1,5 +1,6 @@
 import AppleStandIn
 import CallFlow
+import CallModel
 import Testing
 import TrunklineBytes
 import TrunklineClientMachines

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Cluster
 import GatewayCore
 import MemorySharedStore
@@ -248,10 +248,10 @@ final class ManyNodes {
     }
   }
 
-  /// Calls that began and have no record anywhere, though their start line was on disk or in the shared store.
+  /// Calls that began and have no record anywhere, though their journal entry was on disk or in the shared store.
   var unrecorded: Set<CallID> {
     let begun = (worlds + before).flatMap { $0.traces.filter { $0.stage == .ringing || $0.stage == .connected }.map(\.call) }
-    // start lines on the disk of a node that did not return
+    // journal entries on the disk of a node that did not return
     let waiting = worlds.indices.filter { !isAlive($0) }.flatMap { worlds[$0].journal.keys }
     return Set(begun).subtracting(records.map(\.call)).subtracting(waiting)
   }

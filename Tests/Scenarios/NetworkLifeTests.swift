@@ -5,7 +5,7 @@ import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineSIPDialogs
 
-@testable import CallFlow
+@testable import CallModel
 
 /// Hours of a network's life: names, servers, connections, addresses and this machine fail and recover in any order, with calls
 /// meanwhile. `TRUNKLINE_LIVES` sets how many lives (60), `TRUNKLINE_SEED` the first one (1); a failure names its seed.

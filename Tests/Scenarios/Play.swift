@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import GatewayCore
 import JSONWebToken
 import PushPolicy
@@ -111,7 +112,7 @@ struct Play {
     asks: Bool = false, seed: UInt64 = 1
   ) {
     let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))
-    var configuration = CallFlow.Configuration()
+    var configuration = CallConfiguration()
     configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
     core = GatewayCore(
       userAgent: UserAgent(random: .seeded(seed &+ 2)),

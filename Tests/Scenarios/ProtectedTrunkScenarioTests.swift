@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Testing
 import TrunklineAppProtocol
 import TrunklineBytes

@@ -13,6 +13,7 @@ import TrunklineSIP
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 /// What carries the gateway's messages and answers its questions.
 protocol Ground: AnyObject {
@@ -105,7 +106,7 @@ final class World {
   var ground: (any Ground)?
 
   /// Start lines on disk: what a process that dies leaves.
-  var journal: [CallID: CallFlow.StartLine] = [:]
+  var journal: [CallID: CallFlow.JournalEntry] = [:]
   /// The requests of the cluster machine; and a `call.wake` that arrived at an app.
   var onCluster: (ClusterMachine.Action) -> Void = { _ in }
   var onWake: (App, CallWake) -> Void = { _, _ in }
@@ -113,14 +114,14 @@ final class World {
   init(
     seed: UInt64 = 1, cluster: ClusterMachine? = nil, sessionCluster: SessionCluster? = nil,
     network: TrunkMachine.Network? = nil,
-    configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
+    configure: (inout CallConfiguration, inout Routing) -> Void = { _, _ in }
   ) {
     let wakes = sessionCluster?.wakeTokens ?? WakeTokens(random: .seeded(seed &+ 3))
     var settings = SessionSettings(
       verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice", "bob", "carol"], wakeTokens: wakes)
     settings.cluster = sessionCluster
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
-    var configuration = CallFlow.Configuration()
+    var configuration = CallConfiguration()
     configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
     let peer = TrunkPeer(
       name: "carrier", domain: Self.carrierAddress.description,

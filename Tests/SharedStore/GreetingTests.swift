@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Cluster
 import Devices
 import RESP
@@ -109,12 +109,12 @@ import TrunklineBytes
     let call = CallID(random: .seeded(1))
     for user in [nil, "alice", "bob"] as [String?] {
       for users in [[], ["alice"], ["alice", "bob"]] {
-        var line = StartLine(
+        var line = JournalEntry(
           call: call, sipCallId: user, direction: .outgoing, trunk: "t", from: "f", to: "o", user: user, start: 1,
           connect: user.map { _ in 2 })
         line.legs = user == nil ? nil : []
         #expect(kept(CallEntry(line, users: users)) == CallEntry(line, users: users))
-        // a new field of a start line, of a device or of a lease must be added to ValueCoding
+        // a new field of a journal entry, of a device or of a lease must be added to ValueCoding
         #expect(Mirror(reflecting: line).children.count == 10)
       }
     }

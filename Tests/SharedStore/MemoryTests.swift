@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Cluster
 import Devices
 import Foundation
@@ -118,7 +119,7 @@ import TrunklineSIPDialogs
       node,
       (0..<Self.count).flatMap { number -> [SharedStoreRequest] in
         let (user, call) = ("user\(number)@example.com", CallID(random: .seeded(UInt64(number))))
-        var line = StartLine(
+        var line = JournalEntry(
           call: call, sipCallId: "1179403648_12345678@192.0.2.9", direction: .incoming, trunk: "carrier", from: "+4917612345678",
           to: "+493012345678", user: user, start: 1_790_000_000_000)
         line.legs = legs

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Cluster
 import Devices
 import Foundation
@@ -189,7 +189,7 @@ func device(_ user: String, _ name: String, seen: Int64, revoked: Int64? = nil) 
 }
 
 func entry(_ call: CallID, user: String = "alice", connect: Int64? = nil) -> CallEntry {
-  let line = StartLine(
+  let line = JournalEntry(
     call: call, sipCallId: "abc@carrier", direction: .incoming, trunk: "carrier", from: "+4930123", to: "+4930456", user: user,
     start: 1_790_000_000_000, connect: connect)
   return CallEntry(line, users: [user])

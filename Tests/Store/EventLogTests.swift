@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// Events beside start lines and records: wherever a process dies, each call has both ends.
+/// Events beside journal entries and records: wherever a process dies, each call has both ends.
 @Suite struct EventLogTests {
   private let folder: Folder
   private let store = Faulty()
@@ -19,7 +19,7 @@ import Testing
   private func events() -> [StoredEvent] { EventReader(folder: folder.path + "/events").read(after: 0, most: 1_000).events }
   private func kinds() -> [String] { events().map(\.kind) }
   private func began(_ number: UInt64) -> StoreWriter.Command {
-    let line = startLine(number)
+    let line = journalEntry(number)
     return .event(
       .init(
         .callStarted, at: 1_000,
@@ -43,7 +43,7 @@ import Testing
     var first = writer(try log())
     for number in 1...3 as ClosedRange<UInt64> {
       first.handle(began(number))
-      first.handle(.started(startLine(number)) { _ in })
+      first.handle(.started(journalEntry(number)) { _ in })
     }
     first.flush()
     // 1 has neither; 2 has the event of its end; 3 has its record
@@ -52,28 +52,28 @@ import Testing
     _ = try log().append([try log().entry(told)])
     try store.append([record(3)])
     var next = writer(try log())
-    #expect(try next.recover(nowMilliseconds: 9_000).map(\.call) == [startLine(1).call])
+    #expect(try next.recover(nowMilliseconds: 9_000).map(\.call) == [journalEntry(1).call])
     #expect(store.sink.all.count == 3 && store.lines().isEmpty)
-    #expect(store.sink.all.first { $0.call == startLine(2).call } == told)
+    #expect(store.sink.all.first { $0.call == journalEntry(2).call } == told)
     let ends = events().filter { $0.kind == "call.ended" }.map(\.subject)
-    #expect(Set(ends) == Set((1...3).map { startLine($0).call.description }) && ends.count == 3)
+    #expect(Set(ends) == Set((1...3).map { journalEntry($0).call.description }) && ends.count == 3)
     #expect(try next.recover(nowMilliseconds: 9_000).isEmpty)
     #expect(events().count == 6)
   }
 
   @Test func `with other nodes only those stay open that nobody has told of`() throws {
     var first = writer(try log())
-    for number in 1...2 as ClosedRange<UInt64> { first.handle(.started(startLine(number)) { _ in }) }
+    for number in 1...2 as ClosedRange<UInt64> { first.handle(.started(journalEntry(number)) { _ in }) }
     first.flush()
     try store.append([record(2)])
     var next = writer(try log())
-    #expect(try next.inherit().map(\.call) == [startLine(1).call])
-    #expect(kinds() == ["call.ended"] && store.lines() == [startLine(1)])
+    #expect(try next.inherit().map(\.call) == [journalEntry(1).call])
+    #expect(kinds() == ["call.ended"] && store.lines() == [journalEntry(1)])
   }
 
-  @Test func `a start line stays until the end of its call is told`() throws {
+  @Test func `a journal entry stays until the end of its call is told`() throws {
     var writer = writer(try log())
-    writer.handle(.started(startLine(1)) { _ in })
+    writer.handle(.started(journalEntry(1)) { _ in })
     writer.flush()
     // nothing can be written there: a folder of the next segment's name is in its way
     let journal = folder.path + "/events"
@@ -82,7 +82,7 @@ import Testing
     writer.handle(.ended(record(1)))
     writer.flush()
     #expect(writer.problem?.contains("event journal") == true)
-    #expect(store.sink.all == [record(1)] && store.lines() == [startLine(1)])
+    #expect(store.sink.all == [record(1)] && store.lines() == [journalEntry(1)])
     try FileManager.default.removeItem(atPath: journal + "/00000000000000000001.events")
     writer.flush()
     #expect(writer.problem == nil && kinds() == ["call.ended"] && store.lines().isEmpty)

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Foundation
 import Logging
 import Synchronization
@@ -27,7 +27,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     _ number: UInt64, _ reason: EndReason, connected: Bool = false, device: String? = nil, outgoing: Bool = false,
     _ more: (inout CallRecord) -> Void = { _ in }
   ) -> CallRecord {
-    var line = startLine(number, start: Int64(number) * 1_000)
+    var line = journalEntry(number, start: Int64(number) * 1_000)
     if outgoing { (line.direction, line.from, line.to) = (.outgoing, line.to, "+15557770000") }
     if connected { line.connect = line.start + 100 }
     var record = CallRecord(orphan: line, at: line.start + 500)
@@ -221,7 +221,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     let told = Mutex<[CallID]>([])
     let path = folder.path + "/store.db"
     let journal = try JournalFile(path: path + ".started")
-    try journal.add([startLine(1)])
+    try journal.add([journalEntry(1)])
     let store = try CallStore(
       sqlite: path, records: folder.path + "/calls.jsonl", readiness: .init(), logger: Logger(label: "test"),
       written: { records in told.withLock { $0 += records.map(\.call) } })
@@ -231,7 +231,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
   }
 }
 
-private func newRecord(_ number: UInt64) -> CallRecord { CallRecord(orphan: startLine(number), at: 1_000) }
+private func newRecord(_ number: UInt64) -> CallRecord { CallRecord(orphan: journalEntry(number), at: 1_000) }
 
 extension DirectoryService {
   fileprivate var counterNames: [String] { metrics.map(\.name) }

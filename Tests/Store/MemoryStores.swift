@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Devices
 import Synchronization
 
@@ -7,10 +7,10 @@ import Synchronization
 
 /// A journal that dies with the process.
 final class MemoryJournal: Journal {
-  private let table = Mutex<[CallID: StartLine]>([:])
-  func add(_ lines: [StartLine]) { table.withLock { table in for line in lines { table[line.call] = line } } }
+  private let table = Mutex<[CallID: JournalEntry]>([:])
+  func add(_ lines: [JournalEntry]) { table.withLock { table in for line in lines { table[line.call] = line } } }
   func remove(_ calls: [CallID]) { table.withLock { table in for call in calls { table[call] = nil } } }
-  func lines() -> [StartLine] {
+  func lines() -> [JournalEntry] {
     table.withLock { $0.values.sorted { ($0.start, $0.call.description) < ($1.start, $1.call.description) } }
   }
 }

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Foundation
 import Testing
 
@@ -47,14 +47,14 @@ import Testing
     #expect(line.contains(#""rttMs":"inf""#) && line.contains(#""mos":"nan""#) && line.contains(#""levelDb":"-inf""#))
   }
 
-  @Test func `a start line comes back as it was`() throws {
+  @Test func `a journal entry comes back as it was`() throws {
     for line in [
-      startLine(1),
-      StartLine(
-        call: startLine(2).call, sipCallId: nil, direction: .outgoing, trunk: "", from: "", to: "", user: nil, start: 0,
+      journalEntry(1),
+      JournalEntry(
+        call: journalEntry(2).call, sipCallId: nil, direction: .outgoing, trunk: "", from: "", to: "", user: nil, start: 0,
         connect: 7),
     ] {
-      #expect(try JSONDecoder().decode(StartLine.self, from: Data(RecordEncoder().encode(line))) == line)
+      #expect(try JSONDecoder().decode(JournalEntry.self, from: Data(RecordEncoder().encode(line))) == line)
     }
   }
 }

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Devices
 import Foundation
 import PushPolicy
@@ -9,14 +9,14 @@ import TrunklineBytes
 
 @testable import Store
 
-func startLine(_ number: UInt64, start: Int64? = nil) -> StartLine {
-  StartLine(
+func journalEntry(_ number: UInt64, start: Int64? = nil) -> JournalEntry {
+  JournalEntry(
     call: CallID(high: 1, low: number), sipCallId: "call-\(number)@carrier", direction: .incoming, trunk: "carrier",
     from: "+15550000001",
     to: "+15551230001", user: "alice", start: start ?? Int64(number))
 }
 
-func record(_ number: UInt64) -> CallRecord { CallRecord(orphan: startLine(number), at: 1_000) }
+func record(_ number: UInt64) -> CallRecord { CallRecord(orphan: journalEntry(number), at: 1_000) }
 
 /// A folder for one test, removed at the end.
 final class Folder {
@@ -34,7 +34,7 @@ final class Faulty: Journal, RecordSink {
   private func check(_ part: (journal: Bool, records: Bool), _ isJournal: Bool) throws {
     if isJournal ? part.journal : part.records { throw StoreError(isJournal ? "journal is broken" : "the disk is full") }
   }
-  func add(_ lines: [StartLine]) throws {
+  func add(_ lines: [JournalEntry]) throws {
     try check(broken.withLock { $0 }, true)
     journal.add(lines)
   }
@@ -42,7 +42,7 @@ final class Faulty: Journal, RecordSink {
     try check(broken.withLock { $0 }, true)
     journal.remove(calls)
   }
-  func lines() -> [StartLine] { journal.lines() }
+  func lines() -> [JournalEntry] { journal.lines() }
   func append(_ records: [CallRecord]) throws {
     try check(broken.withLock { $0 }, false)
     sink.append(records)

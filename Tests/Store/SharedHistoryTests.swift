@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Cluster
 import MemorySharedStore
 import Testing
@@ -24,7 +24,7 @@ import TrunklineBytes
   }
 
   private func record(_ number: UInt64, _ more: (inout CallRecord) -> Void = { _ in }) -> CallRecord {
-    var record = CallRecord(orphan: startLine(number, start: Int64(number) * 1_000), at: Int64(number) * 1_000 + 500)
+    var record = CallRecord(orphan: journalEntry(number, start: Int64(number) * 1_000), at: Int64(number) * 1_000 + 500)
     record.end = .init(.callerCancelled, by: .trunk)
     more(&record)
     return record

@@ -26,30 +26,30 @@ import Testing
   func `a journal holds lines until they are removed, oldest first`(kind: JournalKind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
-    try journal.add([startLine(2), startLine(1)])
-    try journal.add([startLine(3)])
-    #expect(try journal.lines() == [startLine(1), startLine(2), startLine(3)])
-    try journal.remove([startLine(2).call, startLine(9).call])
-    #expect(try journal.lines() == [startLine(1), startLine(3)])
+    try journal.add([journalEntry(2), journalEntry(1)])
+    try journal.add([journalEntry(3)])
+    #expect(try journal.lines() == [journalEntry(1), journalEntry(2), journalEntry(3)])
+    try journal.remove([journalEntry(2).call, journalEntry(9).call])
+    #expect(try journal.lines() == [journalEntry(1), journalEntry(3)])
   }
 
   @Test(arguments: JournalKind.allCases)
   func `what is removed and what is added can come in one step`(kind: JournalKind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
-    try journal.change(adding: [startLine(1), startLine(2)], removing: [])
-    try journal.change(adding: [startLine(3)], removing: [startLine(1).call, startLine(9).call])
-    #expect(try journal.lines() == [startLine(2), startLine(3)])
-    try journal.change(adding: [], removing: [startLine(2).call, startLine(3).call])
+    try journal.change(adding: [journalEntry(1), journalEntry(2)], removing: [])
+    try journal.change(adding: [journalEntry(3)], removing: [journalEntry(1).call, journalEntry(9).call])
+    #expect(try journal.lines() == [journalEntry(2), journalEntry(3)])
+    try journal.change(adding: [], removing: [journalEntry(2).call, journalEntry(3).call])
     #expect(try journal.lines().isEmpty)
   }
 
   @Test(arguments: JournalKind.allCases) func `a line given twice is one line`(kind: JournalKind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
-    try journal.add([startLine(1), startLine(1)])
-    try journal.add([startLine(1, start: 7)])
-    #expect(try journal.lines() == [startLine(1, start: 7)])
+    try journal.add([journalEntry(1), journalEntry(1)])
+    try journal.add([journalEntry(1, start: 7)])
+    #expect(try journal.lines() == [journalEntry(1, start: 7)])
   }
 
   @Test(arguments: Kind.allCases) func `a sink knows the calls it has records of`(kind: Kind) throws {

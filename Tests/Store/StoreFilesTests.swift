@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Foundation
 import JSONWebToken
 import Testing
@@ -8,8 +8,8 @@ import Testing
 @Suite struct StoreFilesTests {
   @Test func `lines survive the process`() throws {
     let folder = try Folder()
-    try SQLiteJournal(path: folder.path + "/a.db").add([startLine(1)])
-    #expect(try SQLiteJournal(path: folder.path + "/a.db").lines() == [startLine(1)])
+    try SQLiteJournal(path: folder.path + "/a.db").add([journalEntry(1)])
+    #expect(try SQLiteJournal(path: folder.path + "/a.db").lines() == [journalEntry(1)])
   }
 
   @Test func `a second process on the same store is told so`() throws {
@@ -35,9 +35,9 @@ import Testing
   @Test(arguments: 1..<SQLiteFile.steps.count) func `a file of an earlier version keeps what is in it`(version: Int) throws {
     let folder = try Folder()
     let path = folder.path + "/a.db"
-    try SQLiteJournal(SQLiteFile(path: path, steps: Array(SQLiteFile.steps.prefix(version)))).add([startLine(1)])
+    try SQLiteJournal(SQLiteFile(path: path, steps: Array(SQLiteFile.steps.prefix(version)))).add([journalEntry(1)])
     let file = try SQLiteFile(path: path)
-    #expect(try SQLiteJournal(file).lines() == [startLine(1)])
+    #expect(try SQLiteJournal(file).lines() == [journalEntry(1)])
     let phone = device("alice", "phone")
     try SQLiteDevices(file).apply([.stored(phone)])
     #expect(try SQLiteDevices(file).all() == [phone])

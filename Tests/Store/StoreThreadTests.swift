@@ -16,7 +16,7 @@ import TrunklinePlatform
       sqlite: folder.path + "/a.db", records: folder.path + "/calls.jsonl", readiness: readiness, logger: Logger(label: "test"))
     let confirmed = Confirmations()
     for number in 1...20 as ClosedRange<UInt64> {
-      store.start(startLine(number)) { confirmed.note($0) }
+      store.start(journalEntry(number)) { confirmed.note($0) }
       if number <= 15 { store.end(record(number)) }
     }
     store.stop()
@@ -35,7 +35,7 @@ import TrunklinePlatform
   @Test func `lines that an earlier version left in the database get their record`() throws {
     let folder = try Folder()
     let (path, records) = (folder.path + "/a.db", folder.path + "/calls.jsonl")
-    try SQLiteJournal(path: path).add([startLine(1)])
+    try SQLiteJournal(path: path).add([journalEntry(1)])
     let store = try CallStore(sqlite: path, records: records, readiness: Readiness(), logger: Logger(label: "test"))
     store.stop()
     #expect(try folder.read("calls.jsonl").contains("gatewayRestart"))
@@ -46,7 +46,7 @@ import TrunklinePlatform
     let store = Faulty()
     let calls = try CallStore(
       journal: store, records: store, devices: MemoryDevices(), readiness: Readiness(), logger: Logger(label: "test"))
-    calls.start(startLine(1), gathers: true) { _ in }
+    calls.start(journalEntry(1), gathers: true) { _ in }
     calls.wake()
     calls.end(record(1))
     while store.sink.all.isEmpty || !store.lines().isEmpty { sched_yield() }

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Devices
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
   let store = Faulty()
   let confirmed = Confirmations()
 
-  func started(_ number: UInt64) -> StoreWriter.Command { .started(startLine(number)) { [confirmed] in confirmed.note($0) } }
+  func started(_ number: UInt64) -> StoreWriter.Command { .started(journalEntry(number)) { [confirmed] in confirmed.note($0) } }
 
   @Test func `a line is confirmed once it is stored, and gone once its call has a record`() {
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
@@ -17,11 +17,11 @@ import Testing
     writer.handle(started(2))
     #expect(confirmed.calls.isEmpty)
     writer.flush()
-    #expect(confirmed.calls == [startLine(1).call, startLine(2).call])
+    #expect(confirmed.calls == [journalEntry(1).call, journalEntry(2).call])
     writer.handle(.ended(record(1)))
     writer.flush()
     #expect(store.sink.all == [record(1)])
-    #expect(store.lines() == [startLine(2)])
+    #expect(store.lines() == [journalEntry(2)])
     #expect(writer.problem == nil)
   }
 
@@ -32,10 +32,10 @@ import Testing
     writer.handle(.ended(record(1)))
     writer.flush(isIdle: false)
     #expect(store.sink.all == [record(1)])
-    #expect(store.lines() == [startLine(1)] && writer.hasRemovals)
+    #expect(store.lines() == [journalEntry(1)] && writer.hasRemovals)
     writer.handle(started(2))
     writer.flush(isIdle: false)
-    #expect(store.lines() == [startLine(2)] && !writer.hasRemovals)
+    #expect(store.lines() == [journalEntry(2)] && !writer.hasRemovals)
     writer.handle(.ended(record(2)))
     writer.flush(isIdle: false)
     writer.flush()
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func `orphans of a killed process get one record gatewayRestart`() throws {
-    try store.add([startLine(1), startLine(2)])
+    try store.add([journalEntry(1), journalEntry(2)])
     try store.append([record(2)])  // died between record and removal
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     #expect(try writer.recover(nowMilliseconds: 5_000).count == 1)
@@ -58,7 +58,7 @@ import Testing
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     writer.handle(started(1))
     writer.flush()
-    var line = startLine(1)
+    var line = journalEntry(1)
     line.connect = 2_000
     writer.handle(.started(line) { _ in })
     writer.flush()
@@ -99,8 +99,8 @@ import Testing
     #expect(confirmed.calls.isEmpty)
     store.broken.withLock { $0.journal = false }
     writer.flush()
-    #expect(confirmed.calls == [startLine(2).call])
-    #expect(store.lines() == [startLine(2)])
+    #expect(confirmed.calls == [journalEntry(2).call])
+    #expect(store.lines() == [journalEntry(2)])
   }
 
   @Test func `ten thousand records wait, the next are counted as lost`() {

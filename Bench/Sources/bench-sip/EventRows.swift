@@ -1,5 +1,6 @@
 import BenchKit
 import CallFlow
+import CallModel
 import TrunklineBytes
 import TrunklineSIPDialogs
 

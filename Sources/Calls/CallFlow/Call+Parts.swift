@@ -1,4 +1,5 @@
 import AppSessions
+import CallModel
 import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineMediaSession

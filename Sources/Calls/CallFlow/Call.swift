@@ -1,4 +1,5 @@
 import AppSessions
+import CallModel
 import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineMediaSession
@@ -28,7 +29,7 @@ import TrunklineSIPDialogs
 ///
 /// Outgoing:
 ///
-///     starting   gate opens and start line on disk        → ready       INVITE
+///     starting   gate opens and journal entry on disk        → ready       INVITE
 ///     starting   5 s, media.fail, call.end                → ended       call.ended, no INVITE
 ///     ready      100, 18x                                 → progress    call.progress, early media
 ///     both       200                                      → connected   connect, call.connected
@@ -37,13 +38,13 @@ import TrunklineSIPDialogs
 ///
 /// Outgoing, made by a program (`Input.originate`): as incoming until a device has answered, without messages to the trunk; then
 ///
-///     answering  gate opens and start line on disk        → ready       INVITE
+///     answering  gate opens and journal entry on disk        → ready       INVITE
 ///     answering  deadline, media.fail, call.end           → ended       call.ended, no INVITE
 ///     ready      as outgoing
 ///
 /// The same with the number first:
 ///
-///     starting   start line on disk                       → ready       INVITE
+///     starting   journal entry on disk                       → ready       INVITE
 ///     ready      100, 18x                                 → progress    –
 ///     both       200                                      → parked      ringback to the number, call.offer to each device
 ///     both       300…699, 180 s, hung up                  → ended       CANCEL (not after a final response)

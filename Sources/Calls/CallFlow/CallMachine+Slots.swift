@@ -1,3 +1,4 @@
+import CallModel
 import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineSIPDialogs

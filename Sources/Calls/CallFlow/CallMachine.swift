@@ -1,4 +1,5 @@
 public import AppSessions
+public import CallModel
 public import Devices
 public import Trunking
 public import TrunklineAppProtocol
@@ -35,7 +36,7 @@ public struct CallMachine {
     case diversion(DiversionPlan)
   }
 
-  var configuration: Configuration
+  var configuration: CallConfiguration
   var routing: Routing
   let random: RandomSource
   var wallOffset: Int64 = 0
@@ -86,14 +87,14 @@ public struct CallMachine {
   var testQuota = UserQuota()
 
   public init(
-    configuration: Configuration = Configuration(), routing: Routing, random: RandomSource, network: TrunkMachine.Network? = nil
+    configuration: CallConfiguration = CallConfiguration(), routing: Routing, random: RandomSource, network: TrunkMachine.Network? = nil
   ) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
     self.routing.settle()
     trunking = network.map { TrunkMachine(network: $0, random: random, sharesDuties: configuration.isClustered) }
   }
 
-  /// `Configuration.bounds.calls`.
+  /// `CallConfiguration.bounds.calls`.
   public var mostCalls: Int { configuration.bounds.calls }
 
   /// When `handle(.timer)` is due; nil if nothing waits.
@@ -104,10 +105,10 @@ public struct CallMachine {
   /// After `trunking(.unregister)`: registrars have yet to answer.
   public var isUnregistering: Bool { trunking?.isUnregistering ?? false }
 
-  /// The start line of the call that a leg belongs to; nil if it has none on disk, or is over.
-  public func startLine(of leg: LegID, at now: Instant) -> StartLine? {
-    guard let id = legs[leg], let call = calls[id], call.isLive, call.hasStartLine else { return nil }
-    return call.startLine(Step(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
+  /// The journal entry of the call that a leg belongs to; nil if it has none on disk, or is over.
+  public func journalEntry(of leg: LegID, at now: Instant) -> JournalEntry? {
+    guard let id = legs[leg], let call = calls[id], call.isLive, call.hasJournalEntry else { return nil }
+    return call.journalEntry(Step(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
   }
 
   /// The users whose devices may show a call.

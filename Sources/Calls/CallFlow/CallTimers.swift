@@ -1,3 +1,4 @@
+import CallModel
 import TrunklineBytes
 
 /// The deadlines of a call. Each exists once; setting it again moves it.

@@ -1,4 +1,5 @@
 public import AppSessions
+public import CallModel
 public import Devices
 public import PushPolicy
 public import Trunking
@@ -6,9 +7,6 @@ public import TrunklineAppProtocol
 public import TrunklineBytes
 public import TrunklineMediaSession
 public import TrunklineSIPDialogs
-
-/// A call's UUID: the same value in `call.offer`, CallKit, journal and record.
-public typealias CallID = Identifier
 
 extension CallMachine {
   /// The inputs of a `CallMachine`.
@@ -30,7 +28,7 @@ extension CallMachine {
     case appCandidates([[SocketAddress]], of: [CallID])
     /// Moves trunk legs of these calls to another address if the machine no longer has theirs.
     case moveTrunkLegs([CallID])
-    /// The start line of `Action.journal` is on disk. Without it the machine continues after `Timers.journal`.
+    /// The journal entry of `Action.journal` is on disk. Without it the machine continues after `Timers.journal`.
     case journalled(CallID)
     /// How an `Action.push` ended.
     case pushed(PushReport)
@@ -49,7 +47,7 @@ extension CallMachine {
     /// A device now has a socket at another node.
     case remoteDeviceConnected(RemoteDevice)
     /// A call of a dead node: writes its record, and sends `call.gone` to devices that connect.
-    case orphaned(StartLine, users: [String])
+    case orphaned(JournalEntry, users: [String])
     /// A call of another node ended without a report of that node: devices here that may show it are notified.
     case remoteCallLost(CallID, user: String)
     /// Another node considered this one dead, closed this call and wrote its record: it ends here without one.

@@ -1,3 +1,5 @@
+import CallModel
+
 // The named limits of this module: every bound on a queue, table or message.
 enum Limits {
   /// Devices of one user that ring together; later ones are notified that the call is gone.
@@ -37,8 +39,6 @@ enum Limits {
   static let pendingDigits = 256
   /// Diversion values of an INVITE; more count as a loop.
   static let diversions = 3
-  /// Bytes of a stream's URL.
-  static let urlBytes = 2_048
   /// Recording files of one call.
   static let recordingsPerCall = 16
   /// Transfers in a call's record.
@@ -49,23 +49,8 @@ enum Limits {
   static let locationBytes = 8_192
   /// The longest believable time between a tap and its `call.answer`.
   static let answerAgeMilliseconds = 0...60_000
-  /// Plausible values of an app's `stats`: round trip and jitter, bytes, concealed audio of a call, MOS, a codec's name.
-  static let statsMilliseconds = 0.0...60_000
-  static let statsBytes: ClosedRange<Int64> = 0...1_000_000_000_000
-  static let concealedMilliseconds = 0.0...86_400_000
-  static let opinionScore = 1.0...5
-  static let codecCharacters = 1...64
   /// A `timeoutMs` outside this range is ignored.
   static let answerTimeoutMilliseconds = 0...600_000
-  /// A table of imported numbers: all numbers, numbers of one user, digits of one (E.164), bytes of a user's id (as long as `sub`
-  /// may be).
-  static let tableNumbers = 2_000_000
-  static let tableNumbersPerUser = 100
-  static let tableDigits = 15
-  static let tableUserBytes = 256
-  /// Users and numbers that login tokens have granted.
-  static let grantedUsers = 200_000
-  static let tableGrantedNumbers = 1_000_000
   /// Answers of the operator's server about users that are kept, calls that wait for one, and the pause after a query without an
   /// answer.
   static let userAnswersHeld = 100_000
@@ -76,8 +61,4 @@ enum Limits {
   static let userQuestionsPerSecond = 2.0
   static let userQuestionBurst = 10.0
   static let userQuestionRates = 50_000
-  /// A grant that no token has named for `grantSeconds` may be removed; the time of its last token is stored again when it has
-  /// moved by more than `grantSeenSeconds`.
-  static let grantSeconds: Int64 = 30 * 86_400
-  static let grantSeenSeconds: Int64 = 3_600
 }

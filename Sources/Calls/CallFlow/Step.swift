@@ -1,4 +1,5 @@
 import AppSessions
+import CallModel
 import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineMediaSession
@@ -7,7 +8,7 @@ import TrunklineSIPDialogs
 /// One call of `CallMachine.handle`: the time, the settings and the output for actions.
 struct Step {
   let now: Instant
-  let configuration: Configuration
+  let configuration: CallConfiguration
   let random: RandomSource
   let wallOffset: Int64
   var output = CallMachine.Output()

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Devices
 import TrunklineAppProtocol
 import TrunklineBytes
@@ -83,7 +83,7 @@ struct CallTable: Sendable {
   }
 
   /// The entry names all users of the call: the node that closes it removes the locations of all.
-  mutating func start(_ line: StartLine, _ users: [String]) -> (newUsers: [String], hasChanged: Bool) {
+  mutating func start(_ line: JournalEntry, _ users: [String]) -> (newUsers: [String], hasChanged: Bool) {
     var own = calls[line.call] ?? OwnCall(direction: line.direction)
     let new = enter(line.call, users, &own)
     let entry = CallEntry(line, users: own.users)

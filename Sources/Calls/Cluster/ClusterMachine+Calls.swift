@@ -1,12 +1,12 @@
 import AppSessions
-import CallFlow
+import CallModel
 import TrunklineAppProtocol
 import TrunklineBytes
 
 // The calls of this node, as they are in the shared store.
 
 extension ClusterMachine {
-  mutating func started(_ line: StartLine, _ users: [String], _ step: inout Step) {
+  mutating func started(_ line: JournalEntry, _ users: [String], _ step: inout Step) {
     let (new, hasChanged) = calls.start(line, users)
     for user in new { write(.location(user, line.call), &step) }
     if hasChanged { write(.entry(line.call), &step) }

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 // `call.start`: which node owns the call, and whether the limits admit it.

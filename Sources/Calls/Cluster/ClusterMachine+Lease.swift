@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 // What a renewal of our lease shows, passed to the parts: who has a lease, who has lost it, and whether we have ours.

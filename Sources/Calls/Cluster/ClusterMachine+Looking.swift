@@ -1,14 +1,14 @@
 import AppSessions
-public import CallFlow
+public import CallModel
 public import TrunklineBytes
 
 // What operators can query of this node without a request to the shared store.
 
 extension ClusterMachine {
-  /// A call here that has a start line; nil: there is none.
+  /// A call here that has a journal entry; nil: there is none.
   public func ownEntry(of call: CallID) -> CallEntry? { calls.entry(of: call) }
 
-  /// Calls here that have a start line, in the order of their ids, at most `most` after `last` (nil: from the first). Reads no
+  /// Calls here that have a journal entry, in the order of their ids, at most `most` after `last` (nil: from the first). Reads no
   /// other calls.
   public func ownEntries(after last: CallID?, most: Int) -> [CallEntry] { calls.entries(after: last, most: most) }
 

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Devices
 import TrunklineBytes
 

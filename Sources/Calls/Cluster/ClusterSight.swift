@@ -1,4 +1,4 @@
-public import CallFlow
+public import CallModel
 public import TrunklineBytes
 
 /// The part of the cluster that a query requests besides the nodes.

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 /// The devices with a socket here, and whether the shared store has them. It sends nothing: the machine writes what changes.

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 /// Grants of login tokens. The shared store owns them: a node verifies a token and writes its grant, the shared store decides

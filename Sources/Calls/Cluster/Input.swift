@@ -1,5 +1,5 @@
 public import AppSessions
-public import CallFlow
+public import CallModel
 public import Devices
 public import TrunklineAppProtocol
 public import TrunklineBytes
@@ -47,8 +47,8 @@ extension ClusterMachine {
     /// counts for the trunk until `released` or its end.
     case admit(CallID, trunk: String, most: Int)
     case released(CallID, trunk: String)
-    /// The call's start line with its legs, each time it changes; and the users whose devices may show the call.
-    case started(StartLine, users: [String])
+    /// The call's journal entry with its legs, each time it changes; and the users whose devices may show the call.
+    case started(JournalEntry, users: [String])
     /// The call has ended. `over`: the end, for devices that connect late to other nodes; nil if no device was woken for the
     /// call.
     case ended(CallID, over: CallOver?)

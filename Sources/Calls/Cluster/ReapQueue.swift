@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 /// Calls of dead nodes that wait to be closed, in steps, each after a claim: a reaper may die too. And the calls that this process

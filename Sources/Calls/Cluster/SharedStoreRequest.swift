@@ -1,5 +1,5 @@
 public import AppSessions
-public import CallFlow
+public import CallModel
 public import Devices
 public import TrunklineBytes
 

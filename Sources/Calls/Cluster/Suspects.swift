@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 /// The nodes without a lease: what is known of them, and when their calls are closed, which needs evidence. `ReapQueue` closes the

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 /// Calls that other nodes may have closed while this node had no lease and seemed dead. The closing node has written the record of

@@ -1,5 +1,5 @@
 public import AppSessions
-public import CallFlow
+public import CallModel
 public import TrunklineAppProtocol
 public import TrunklineBytes
 
@@ -95,11 +95,11 @@ public struct CallLocation: Hashable, Sendable {
   }
 }
 
-/// What another node needs to close a call of a dead node: its start line with its legs, and the users whose devices may show it.
+/// What another node needs to close a call of a dead node: its journal entry with its legs, and the users whose devices may show it.
 public struct CallEntry: Hashable, Sendable {
-  public var line: StartLine
+  public var line: JournalEntry
   public var users: [String]
-  public init(_ line: StartLine, users: [String]) { (self.line, self.users) = (line, users) }
+  public init(_ line: JournalEntry, users: [String]) { (self.line, self.users) = (line, users) }
   public func hash(into hasher: inout Hasher) { hasher.combine(line.call) }
 }
 

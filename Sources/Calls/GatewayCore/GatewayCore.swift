@@ -1,5 +1,6 @@
 import AppSessions
 public import CallFlow
+public import CallModel
 public import Cluster
 public import TrunklineBytes
 public import TrunklineSIPDialogs
@@ -90,7 +91,7 @@ public struct GatewayCore {
   var pending: [CallMachine.Input] = []
   var next = 0
   /// Start lines of the present step, the latest of each call, and legs that are closed otherwise than their calls' lines state.
-  private var startLines: [StartLine] = []
+  private var journalEntries: [JournalEntry] = []
   private var changedLegs: [LegID] = []
 
   /// Above every number of the trunk machine's requests.
@@ -206,22 +207,22 @@ public struct GatewayCore {
     writeStartLines(at: now, into: &output)
   }
 
-  private mutating func note(_ line: StartLine) {
-    startLines.removeAll { $0.call == line.call }
-    startLines.append(line)
+  private mutating func note(_ line: JournalEntry) {
+    journalEntries.removeAll { $0.call == line.call }
+    journalEntries.append(line)
   }
 
   /// With the closing lines of the legs: the user agent knows these only once the step is over.
   private mutating func writeStartLines(at now: Instant, into output: inout Output) {
-    for leg in changedLegs { if let line = machine.startLine(of: leg, at: now) { note(line) } }
+    for leg in changedLegs { if let line = machine.journalEntry(of: leg, at: now) { note(line) } }
     changedLegs.removeAll(keepingCapacity: true)
-    for var line in startLines {
+    for var line in journalEntries {
       let legs = machine.legs(of: line.call).compactMap { userAgent.orphan(of: $0, withholdsCaller: line.withholdsCaller) }
       if !legs.isEmpty { line.legs = legs }
       output.effects.append(.action(.journal(line)))
       cluster(.started(line, users: machine.users(of: line.call)), at: now)
     }
     drainCluster(at: now, into: &output)
-    startLines.removeAll(keepingCapacity: true)
+    journalEntries.removeAll(keepingCapacity: true)
   }
 }

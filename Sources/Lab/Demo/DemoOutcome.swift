@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import CommandSupport
 import Foundation
 import Peers

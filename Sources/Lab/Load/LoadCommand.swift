@@ -1,6 +1,7 @@
 import ArgumentParser
 import CTrunklineLinux
 import CallFlow
+import CallModel
 import CommandSupport
 import Configuration
 import Foundation

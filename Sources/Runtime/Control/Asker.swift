@@ -1,4 +1,5 @@
 public import CallFlow
+import CallModel
 public import Logging
 import Synchronization
 public import TrunklinePlatform

@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 
 /// The outcome of a call's INVITE. ASR is `answered` of all; NER is `answered`, `busy`, `unanswered` and `rejected` of all: the
 /// network did its part, whatever the called user decided (ITU-T E.411, E.425).

@@ -1,7 +1,8 @@
 public import AppSessions
 public import CallFlow
+public import CallModel
 public import PushPolicy
-public import Trunking
+import Trunking
 public import TrunklineBytes
 public import TrunklineMediaSession
 public import TrunklineSIPDialogs

@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import GatewayCore
 public import TrunklineBytes
 import TrunklinePlatform

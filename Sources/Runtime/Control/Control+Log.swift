@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import Logging
 import Trunking
 import TrunklineBytes

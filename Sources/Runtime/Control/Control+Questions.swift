@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Cluster
 import GatewayCore
 import TrunklineBytes

@@ -1,4 +1,5 @@
 public import CallFlow
+import CallModel
 public import Cluster
 import GatewayCore
 public import Logging

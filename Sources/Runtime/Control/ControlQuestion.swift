@@ -1,5 +1,6 @@
 public import AppSessions
 public import CallFlow
+public import CallModel
 public import Cluster
 public import Trunking
 public import TrunklineAppProtocol

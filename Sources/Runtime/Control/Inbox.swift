@@ -1,4 +1,5 @@
 public import CallFlow
+import CallModel
 public import Cluster
 public import TrunklinePlatform
 

@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import Synchronization
 import TrunklineAppProtocol
 import TrunklineMediaSession

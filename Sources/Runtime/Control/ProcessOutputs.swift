@@ -1,4 +1,5 @@
 public import CallFlow
+public import CallModel
 public import Cluster
 public import Devices
 public import Trunking
@@ -6,17 +7,17 @@ public import TrunklineSIPDialogs
 
 /// The store's thread.
 public protocol StoreOutput: AnyObject {
-  /// Writes a start line; `confirm` is called from any thread once it is on disk.
-  func start(_ line: StartLine, confirm: @escaping @Sendable (CallID) -> Void)
+  /// Writes a journal entry; `confirm` is called from any thread once it is on disk.
+  func start(_ line: JournalEntry, confirm: @escaping @Sendable (CallID) -> Void)
   func end(_ record: CallRecord)
   /// A call whose record another node has written: nothing about it is kept here.
   func disown(_ call: CallID)
   func change(_ devices: [DeviceChange])
   /// Changes of login tokens' grants.
   func change(_ grants: [UserGrants.Change])
-  /// An event for receivers outside the gateway; before the start line or record of the same step.
+  /// An event for receivers outside the gateway; before the journal entry or record of the same step.
   func append(_ event: GatewayEvent)
-  /// The step is over: the thread is woken if it got a start line.
+  /// The step is over: the thread is woken if it got a journal entry.
   func wake()
 }
 

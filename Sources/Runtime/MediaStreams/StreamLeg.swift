@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Logging
 import TrunklineAudioCodecs
 import TrunklineBytes

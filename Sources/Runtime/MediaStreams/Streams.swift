@@ -1,4 +1,4 @@
-public import CallFlow
+public import CallModel
 public import Logging
 import Synchronization
 import TrunklineBytes

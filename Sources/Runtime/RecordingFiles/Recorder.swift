@@ -1,4 +1,4 @@
-public import CallFlow
+public import CallModel
 import Glibc
 public import Logging
 import Synchronization

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Glibc
 import TrunklineAudioCodecs
 import TrunklineBytes

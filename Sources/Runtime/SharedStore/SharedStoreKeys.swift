@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Cluster
 import TrunklineBytes
 import TrunklineSIPDialogs

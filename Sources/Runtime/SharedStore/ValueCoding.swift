@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Cluster
 import Devices
 import Foundation
@@ -186,7 +186,7 @@ struct StoredEntry: StoredValue {
   func value(_ call: CallID) -> CallEntry? {
     guard isPlausible(b, k), (l ?? []).allSatisfy(\.isWellFormed) else { return nil }
     let user = w.map { $0.isEmpty ? nil : $0 } ?? u.first
-    var line = StartLine(call: call, sipCallId: s, direction: d, trunk: t, from: f, to: o, user: user, start: b, connect: k)
+    var line = JournalEntry(call: call, sipCallId: s, direction: d, trunk: t, from: f, to: o, user: user, start: b, connect: k)
     line.legs = l
     return CallEntry(line, users: u)
   }

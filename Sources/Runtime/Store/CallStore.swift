@@ -1,4 +1,4 @@
-public import CallFlow
+public import CallModel
 public import Devices
 import EventJournal
 import Glibc
@@ -10,7 +10,7 @@ public import TrunklineSIPDialogs
 
 /// The store thread: journal of started calls, file of call records, devices. No thread waits for it.
 ///
-/// A start line wakes it, as a call waits for the line; a record waits up to `Limits.groupCommitDelay` (10 ms) to be written with
+/// A journal entry wakes it, as a call waits for the line; a record waits up to `Limits.groupCommitDelay` (10 ms) to be written with
 /// others.
 ///
 ///     let store = try CallStore(sqlite: "/var/lib/trunkline/trunkline.db", records: "/var/lib/trunkline/calls.jsonl", readiness: readiness, logger: logger)
@@ -55,7 +55,7 @@ public final class CallStore: Sendable {
   /// Trunk legs that a killed process left open; empty with `keepsOrphans`.
   public let orphanedLegs: [OrphanedLeg]
   /// With `keepsOrphans`: calls of a killed process that have no record in this file. Each must be passed to `end` or `disown`.
-  public let orphanedLines: [StartLine]
+  public let orphanedLines: [JournalEntry]
   private let events: EventLog?
   private let lostEvents = Counter()
   private let onEvents = Mutex<(@Sendable () -> Void)?>(nil)
@@ -80,7 +80,7 @@ public final class CallStore: Sendable {
       events: events.map { try EventLog($0) }, keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
   }
 
-  /// Moves the start lines, which earlier versions had in the database.
+  /// Moves the journal entries, which earlier versions had in the database.
   private static func move(from old: SQLiteJournal, to journal: JournalFile) throws {
     let lines = try old.lines()
     guard !lines.isEmpty else { return }
@@ -118,7 +118,7 @@ public final class CallStore: Sendable {
 
   /// Any thread. `confirm` is called on the store thread once the line is on disk, and not at all if it is not written. With
   /// `gathers` the thread is not woken until the next `wake`.
-  public func start(_ line: StartLine, gathers: Bool = false, confirm: @escaping @Sendable (CallID) -> Void) {
+  public func start(_ line: JournalEntry, gathers: Bool = false, confirm: @escaping @Sendable (CallID) -> Void) {
     mailbox.post(.command(.started(line, confirm: confirm)), gathers ? .gathered : .now)
   }
 
@@ -131,7 +131,7 @@ public final class CallStore: Sendable {
     if !mailbox.post(.command(.ended(record)), .deferred) { lost.increment() }
   }
 
-  /// Any thread. Removes the start line of a call whose record another node writes.
+  /// Any thread. Removes the journal entry of a call whose record another node writes.
   public func disown(_ call: CallID) { mailbox.post(.command(.disowned(call))) }
 
   /// Any thread. Changes are written in order, and kept in memory while the file cannot be written.
@@ -146,7 +146,7 @@ public final class CallStore: Sendable {
     if !mailbox.post(.command(.grants(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
   }
 
-  /// Any thread. In order with `start` and `end`: an event is written before a later start line or record.
+  /// Any thread. In order with `start` and `end`: an event is written before a later journal entry or record.
   public func append(_ event: GatewayEvent) {
     if events != nil, !mailbox.post(.command(.event(event)), .deferred) { lostEvents.increment() }
   }

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import EventJournal
 import Foundation
 import TrunklinePlatform

@@ -1,4 +1,4 @@
-public import CallFlow
+public import CallModel
 import Foundation
 import GRDB
 

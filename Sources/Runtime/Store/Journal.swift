@@ -1,21 +1,21 @@
-public import CallFlow
+public import CallModel
 
 /// The table of calls that have started and have no record yet. Blocks; one thread at a time.
 ///
 /// Lines survive the death of the process once `add` has returned. `StoreContractTests` tests this for every implementation.
 public protocol Journal: AnyObject, Sendable {
   /// A second line of a call replaces the first.
-  func add(_ lines: [StartLine]) throws
+  func add(_ lines: [JournalEntry]) throws
   /// Unknown calls are ignored.
   func remove(_ calls: [CallID]) throws
   /// Both in one step, all or nothing, where a store gains from that.
-  func change(adding lines: [StartLine], removing calls: [CallID]) throws
+  func change(adding lines: [JournalEntry], removing calls: [CallID]) throws
   /// All lines, oldest first.
-  func lines() throws -> [StartLine]
+  func lines() throws -> [JournalEntry]
 }
 
 extension Journal {
-  public func change(adding lines: [StartLine], removing calls: [CallID]) throws {
+  public func change(adding lines: [JournalEntry], removing calls: [CallID]) throws {
     if !calls.isEmpty { try remove(calls) }
     if !lines.isEmpty { try add(lines) }
   }

@@ -1,8 +1,8 @@
-public import CallFlow
+public import CallModel
 import Foundation
 import Synchronization
 
-/// The journal as an append-only file: `+` and a start line as JSON, or `-` and the call whose record is written. All waiting
+/// The journal as an append-only file: `+` and a journal entry as JSON, or `-` and the call whose record is written. All waiting
 /// lines cost one `write`, where a transaction of SQLite costs a dozen system calls.
 ///
 /// Live lines are also in memory; a file that is mostly history is rewritten, or emptied if no line is live. A kill at any
@@ -13,14 +13,14 @@ public final class JournalFile: Journal {
   /// Opens or creates the file, readable by its owner only, and reads the live lines.
   public init(path: String) throws { file = Mutex(try LiveLines(path: path)) }
 
-  public func add(_ lines: [StartLine]) throws { try change(adding: lines, removing: []) }
+  public func add(_ lines: [JournalEntry]) throws { try change(adding: lines, removing: []) }
   public func remove(_ calls: [CallID]) throws { try change(adding: [], removing: calls) }
 
-  public func change(adding lines: [StartLine], removing calls: [CallID]) throws {
+  public func change(adding lines: [JournalEntry], removing calls: [CallID]) throws {
     try file.withLock { try $0.change(adding: lines, removing: calls) }
   }
 
-  public func lines() throws -> [StartLine] { try file.withLock { try $0.lines() } }
+  public func lines() throws -> [JournalEntry] { try file.withLock { try $0.lines() } }
 }
 
 /// The open file, and its live lines.
@@ -43,7 +43,7 @@ private struct LiveLines: ~Copyable {
 
   deinit { if fd >= 0 { close(fd) } }
 
-  mutating func change(adding lines: [StartLine], removing calls: [CallID]) throws {
+  mutating func change(adding lines: [JournalEntry], removing calls: [CallID]) throws {
     text.removeAll(keepingCapacity: true)
     let gone = calls.filter { live[$0] != nil }
     for call in gone {
@@ -71,9 +71,9 @@ private struct LiveLines: ~Copyable {
     if size > Limits.journalBytes, size > 2 * liveBytes { compact() }
   }
 
-  func lines() throws -> [StartLine] {
+  func lines() throws -> [JournalEntry] {
     let decoder = JSONDecoder()
-    let lines = try live.values.map { try decoder.decode(StartLine.self, from: Data($0)) }
+    let lines = try live.values.map { try decoder.decode(JournalEntry.self, from: Data($0)) }
     return lines.sorted { ($0.start, $0.call.description) < ($1.start, $1.call.description) }
   }
 
@@ -93,7 +93,7 @@ private struct LiveLines: ~Copyable {
       // An unreadable line names no call: it is skipped.
       switch line.first {
       case UInt8(ascii: "+"):
-        guard let call = try? JSONDecoder().decode(StartLine.self, from: Data(rest)).call else { continue }
+        guard let call = try? JSONDecoder().decode(JournalEntry.self, from: Data(rest)).call else { continue }
         forget(call)
         live[call] = Array(rest)
         liveBytes += rest.count

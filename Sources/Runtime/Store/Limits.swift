@@ -4,7 +4,7 @@ public enum Limits {
   public static let waitingRecords = 10_000
   /// Start lines kept in memory while the journal cannot be written.
   public static let waitingLines = 10_000
-  /// Removals of start lines that wait to be written with new lines.
+  /// Removals of journal entries that wait to be written with new lines.
   static let waitingRemovals = 1_000
   /// Devices whose last state waits while the store cannot be written.
   public static let waitingChanges = 200_000
@@ -12,7 +12,7 @@ public enum Limits {
   static let waitingEvents = 20_000
   /// Commands waiting for the store thread.
   static let mailbox = 32_768
-  /// How long a record may wait for others to be written with (group commit), and with it the removal of its start line.
+  /// How long a record may wait for others to be written with (group commit), and with it the removal of its journal entry.
   static let groupCommitDelay = Duration.milliseconds(10)
   /// From this size on a journal that is mostly history is rewritten.
   static let journalBytes = 1 << 20

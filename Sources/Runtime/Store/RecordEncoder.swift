@@ -1,6 +1,6 @@
 import Foundation
 
-/// Call records and start lines as JSON with sorted keys, without line breaks.
+/// Call records and journal entries as JSON with sorted keys, without line breaks.
 struct RecordEncoder {
   private let encoder = JSONEncoder()
 

@@ -1,4 +1,4 @@
-public import CallFlow
+public import CallModel
 import Foundation
 import GRDB
 
@@ -10,7 +10,7 @@ public final class SQLiteJournal: Journal {
   public init(_ file: SQLiteFile) { self.file = file }
   public convenience init(path: String) throws { self.init(try SQLiteFile(path: path)) }
 
-  public func add(_ lines: [StartLine]) throws {
+  public func add(_ lines: [JournalEntry]) throws {
     let encoder = RecordEncoder()
     let rows = try lines.map { ($0, String(decoding: try encoder.encode($0), as: UTF8.self)) }
     try file.write("journal") { database in
@@ -26,11 +26,11 @@ public final class SQLiteJournal: Journal {
     }
   }
 
-  public func lines() throws -> [StartLine] {
+  public func lines() throws -> [JournalEntry] {
     let decoder = JSONDecoder()
     return try file.read("journal") { database in
       let texts = try String.fetchAll(database, sql: "SELECT line FROM started ORDER BY start, call")
-      return try texts.map { try decoder.decode(StartLine.self, from: Data($0.utf8)) }
+      return try texts.map { try decoder.decode(JournalEntry.self, from: Data($0.utf8)) }
     }
   }
 }

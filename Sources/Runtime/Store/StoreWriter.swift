@@ -1,16 +1,16 @@
 import AppSessions
-import CallFlow
+import CallModel
 import Devices
 import EventJournal
 
-/// The work of the store thread, without the thread: start lines in, records out, and both kept while a disk is full or locked.
+/// The work of the store thread, without the thread: journal entries in, records out, and both kept while a disk is full or locked.
 ///
-/// A call's record is appended before its start line is removed, and the removal is written with the next start lines. If the
+/// A call's record is appended before its journal entry is removed, and the removal is written with the next journal entries. If the
 /// process dies between the two, the next start finds the record and only removes the line: one record per call in every case. Of
 /// a device, and of a user's grant, only the last state waits.
 struct StoreWriter {
   enum Command: Sendable {
-    case started(StartLine, confirm: @Sendable (CallID) -> Void)
+    case started(JournalEntry, confirm: @Sendable (CallID) -> Void)
     case ended(CallRecord)
     case disowned(CallID)
     case devices([DeviceChange])
@@ -27,10 +27,10 @@ struct StoreWriter {
   private var waitingEvents: [EventJournal.Entry] = []
   private(set) var eventsWritten = 0
   private var lostEvents = 0
-  private var lines: [(line: StartLine, confirm: @Sendable (CallID) -> Void)] = []
+  private var lines: [(line: JournalEntry, confirm: @Sendable (CallID) -> Void)] = []
   private var waiting: [CallRecord] = []
   private var removals: [CallID] = []
-  /// Calls whose start line was accepted and whose record was not yet: a call refused at once has no line to remove.
+  /// Calls whose journal entry was accepted and whose record was not yet: a call refused at once has no line to remove.
   private var started: Set<CallID> = []
   private var changes: [DeviceKey: DeviceChange] = [:]
   private var grantChanges: [String: UserGrants.Change] = [:]
@@ -52,7 +52,7 @@ struct StoreWriter {
   }
 
   /// Called before the first call: writes a record `gatewayRestart` for every line of a process that died. Returns those lines.
-  mutating func recover(nowMilliseconds: Int64) throws -> [StartLine] {
+  mutating func recover(nowMilliseconds: Int64) throws -> [JournalEntry] {
     let orphans = try journal.lines()
     let missing = try complete(orphans)
     for record in missing.map({ CallRecord(orphan: $0, at: nowMilliseconds) }) { ended(record) }
@@ -64,7 +64,7 @@ struct StoreWriter {
   }
 
   /// Lines of a process that died and have no record: they stay until their calls are ended or disowned.
-  mutating func inherit() throws -> [StartLine] {
+  mutating func inherit() throws -> [JournalEntry] {
     let orphans = try journal.lines()
     let left = try complete(orphans)
     try flushEvents()
@@ -79,7 +79,7 @@ struct StoreWriter {
 
   /// Of calls whose process died, returns those that have neither a record nor an event of their end. If it died between the two,
   /// the missing one is made from the other.
-  private mutating func complete(_ orphans: [StartLine]) throws -> [StartLine] {
+  private mutating func complete(_ orphans: [JournalEntry]) throws -> [JournalEntry] {
     let calls = Set(orphans.map(\.call))
     let recorded = try records.recorded(among: calls)
     let ended = events?.ended(among: calls) ?? [:]
@@ -170,13 +170,13 @@ struct StoreWriter {
     return lostEvents
   }
 
-  /// True while start lines of recorded calls must still be removed.
+  /// True while journal entries of recorded calls must still be removed.
   var hasRemovals: Bool { !removals.isEmpty }
 
   /// Writes what it can to disk. Removals alone are written only when it `isIdle`.
   mutating func flush(isIdle: Bool = true) {
     problem = nil
-    // first: the events that precede a call's start line or record
+    // first: the events that precede a call's journal entry or record
     attempt { me throws in try me.flushEvents() }
     attempt { me throws in try me.flushLines() }
     attempt { me throws in try me.flushRecords() }
@@ -193,7 +193,7 @@ struct StoreWriter {
 
   private mutating func flushLines() throws {
     guard !lines.isEmpty else { return }
-    // the start line stays until the event of the call's end is written
+    // the journal entry stays until the event of the call's end is written
     let gone = waitingEvents.isEmpty ? removals : []
     try journal.change(adding: lines.map(\.line), removing: gone)
     if !gone.isEmpty { removals.removeAll(keepingCapacity: true) }

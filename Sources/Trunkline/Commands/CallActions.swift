@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallFlow
+import CallModel
 
 /// `trunkline calls …`: actions of the admin API on a call (docs/integrate/control.md).
 extension Calls {

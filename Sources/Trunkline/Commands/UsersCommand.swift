@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallFlow
+import CallModel
 import CommandSupport
 import Configuration
 import Foundation

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import TrunklineSIPDialogs
 
 /// Trunks that share addresses.

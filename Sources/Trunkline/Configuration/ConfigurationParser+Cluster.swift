@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Trunking
 import TrunklineBytes
 import TrunklineSIPDialogs

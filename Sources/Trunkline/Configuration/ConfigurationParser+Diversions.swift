@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 
 extension ConfigurationParser {
   /// Users must exist, and numbers must not lead back to this gateway.

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Trunking
 
 /// Finds rows that are valid by themselves but that no call can reach.

@@ -1,5 +1,5 @@
 public import AppSessions
-public import CallFlow
+public import CallModel
 public import JSONWebToken
 import Trunking
 public import TrunklineBytes
@@ -28,7 +28,7 @@ public struct Settings: Sendable {
   public var userSource: UserSource?
   public var routes = Routes()
   /// `timers:` and `limits:`, and settings of calls in other sections.
-  public var calls = CallFlow.Configuration()
+  public var calls = CallConfiguration()
   /// Nil: no pushes are sent.
   public var push: Push?
   /// Nil: a single node.

@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Cluster
 import CommandSupport
 import Configuration
@@ -42,7 +43,7 @@ extension Control {
 }
 
 extension Settings {
-  fileprivate func callMachine(_ wakes: WakeTokens, isClustered: Bool, mostCalls: Int) -> CallFlow.Configuration {
+  fileprivate func callMachine(_ wakes: WakeTokens, isClustered: Bool, mostCalls: Int) -> CallConfiguration {
     var configuration = calls
     configuration.push = pushSettings(wakes)
     configuration.events = eventRules

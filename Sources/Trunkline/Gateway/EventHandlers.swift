@@ -1,5 +1,6 @@
 import AppServer
 import CallFlow
+import CallModel
 import Configuration
 import Control
 import EventJournal

@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Configuration
 import Control
 import Devices
@@ -119,10 +120,10 @@ extension Settings.Push {
 }
 
 extension Settings {
-  func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
+  func pushSettings(_ wakes: WakeTokens) -> PushSettings? {
     // devices connect to the very node that has the call; through their sockets even without a push service
-    if let nodes = cluster?.nodes { return CallFlow.PushSettings(gateway: nodes.url, wakes: wakes) }
-    return push.map { CallFlow.PushSettings(gateway: $0.gateway, wakes: wakes) }
+    if let nodes = cluster?.nodes { return PushSettings(gateway: nodes.url, wakes: wakes) }
+    return push.map { PushSettings(gateway: $0.gateway, wakes: wakes) }
   }
 
   var registrationDefaults: DeviceRegistry.Defaults {

@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Synchronization
 import TrunklineAppProtocol
 import TrunklinePlatform

@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import CommandSupport
 import Configuration
 import MediaThreads

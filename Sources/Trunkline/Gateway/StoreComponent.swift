@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import Configuration
 import Control
 import Devices
@@ -21,7 +22,7 @@ final class StoreComponent: StoreOutput, Sendable {
 
   /// Opens the files.
   /// - Parameters:
-  ///   - traces: notified of every start line.
+  ///   - traces: notified of every journal entry.
   ///   - recent: notified of every record.
   init(
     _ settings: Settings, cluster: ClusterComponent?, traces: TraceCollector, recent: RecentCalls, readiness: Readiness,
@@ -58,7 +59,7 @@ final class StoreComponent: StoreOutput, Sendable {
     }
   }
 
-  func start(_ line: StartLine, confirm: @escaping @Sendable (CallID) -> Void) {
+  func start(_ line: JournalEntry, confirm: @escaping @Sendable (CallID) -> Void) {
     traces.began(line.call, callID: line.sipCallId)
     calls.start(line, gathers: true, confirm: confirm)
   }

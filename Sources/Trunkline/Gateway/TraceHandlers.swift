@@ -1,5 +1,6 @@
 import AppServer
 import CallFlow
+import CallModel
 import Control
 import Foundation
 import TrunklineBytes

@@ -1,4 +1,5 @@
 import CallFlow
+import CallModel
 import Configuration
 import Control
 import Logging

@@ -3,7 +3,7 @@ import GRDB
 import Synchronization
 
 /// The SQLite file of directories and histories, separate from the store's own (`.directory` after its name): an import of a
-/// million contacts delays no start line, and the command line may write it while a gateway runs (write-ahead log). Used by one
+/// million contacts delays no journal entry, and the command line may write it while a gateway runs (write-ahead log). Used by one
 /// thread at a time; all functions block and throw `StoreError`. Readable by its owner only.
 ///
 /// Versions are milliseconds since 1970, or the last version plus two where that is later: they also grow after the file was

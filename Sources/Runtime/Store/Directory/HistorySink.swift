@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 
 /// Passes records to their file, and reports them once they are written.
 final class HistorySink: RecordSink {

@@ -1,5 +1,5 @@
 import AppSessions
-import CallFlow
+import CallModel
 import TrunklineBytes
 
 /// Time limits, load, files and the log of the process.

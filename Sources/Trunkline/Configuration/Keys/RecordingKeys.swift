@@ -1,4 +1,4 @@
-public import CallFlow
+public import CallModel
 import TrunklineMediaSession
 
 extension Settings {

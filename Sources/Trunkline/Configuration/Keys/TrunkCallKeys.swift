@@ -1,4 +1,4 @@
-import CallFlow
+import CallModel
 import Trunking
 import TrunklineAppProtocol
 import TrunklineBytes

@@ -1,0 +1,5 @@
+import CallModel
+
+extension Call {
+  var isTest: Bool { trunk.name == Routing.testTrunk }
+}

@@ -1,0 +1,39 @@
+import AppSessions
+import CallModel
+import TrunklineBytes
+import TrunklineSIP
+import TrunklineSIPDialogs
+
+/// STIR/SHAKEN: an external verifier attests the caller's identity (RFC 8224, RFC 8588). A call never fails because of it.
+extension CallMachine {
+  /// The verifier answered, or its deadline passed: the call is offered to the connected devices. Pushes have not waited for it.
+  mutating func verified(_ id: CallID, _ attestation: String?, _ step: inout Step) {
+    guard let call = calls[id], call.parties.isVerifying else { return }
+    let present = call.users.ringing.flatMap { ringable($0, for: call) }
+    change(id, &step) { $0.verified(attestation, present, &$1) }
+  }
+}
+
+extension Call {
+  /// Queries the verifier, if there is one and the INVITE has a `shaken` identity. False: there is nothing to wait for.
+  mutating func startVerification(_ invite: InboundInvite, _ step: inout Step) -> Bool {
+    let signed = parties.identities.filter(\.isWellFormed)
+    guard step.configuration.verifiesIdentity, signed.contains(where: { $0.type == "shaken" }) else { return false }
+    parties.isVerifying = true
+    timers[.verification] = step.now + step.configuration.timers.verification
+    let caller = invite.assertedIdentity ?? invite.from
+    let question = IdentityQuestion(
+      identities: signed.map(\.text), from: caller.number, to: parties.calledNumber, date: invite.date)
+    step.output.actions.append(.verify(id, question))
+    return true
+  }
+
+  mutating func verified(_ attestation: String?, _ present: [DevicePresence], _ step: inout Step) {
+    (parties.isVerifying, timers[.verification]) = (false, nil)
+    guard isUndecided else { return }
+    parties.attestation = attestation.flatMap { ["A", "B", "C"].contains($0) ? $0 : nil }
+    mark(.verified, detail: parties.attestation ?? "no", &step)
+    for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &step) }
+    if devices.isEmpty { endIfNoDeviceRings(&step) }
+  }
+}
