@@ -102,6 +102,11 @@ import Testing
     }
   }
 
+  @Test func `the picture of the modules has the arrows of Package.swift`() throws {
+    let done = try run(Self.root.path + "/Scripts/module-graph", ["--check"], in: Self.root.path)
+    #expect(done.status == 0, "\(done.text)")
+  }
+
   // MARK: - Help
 
   private struct Manifest: Decodable {
