@@ -320,7 +320,7 @@ let testTargets: [Target] = [
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
   // A shared store in memory with faults, and cluster machines over it on virtual time: for tests, scenarios and benches.
   .target(
-    name: "MemorySharedStore", dependencies: using(["Bytes", "AppSessions", "CallModel", "CallFlow", "Devices", "Cluster"]),
+    name: "MemorySharedStore", dependencies: using(["Bytes", "AppSessions", "CallModel", "Devices", "Cluster"]),
     path: "Tests/MemorySharedStore",
     swiftSettings: settings(of: "MemorySharedStore")),
   tests("Cluster", callStack + ["Cluster", "MemorySharedStore"]),

@@ -4,6 +4,7 @@ import Testing
 import TrunklineAppProtocol
 import TrunklineBytes
 
+@testable import CallFlow
 @testable import CallModel
 
 private let phone = Surroundings.phone

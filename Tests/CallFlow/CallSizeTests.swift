@@ -1,6 +1,7 @@
 import Testing
 
 @testable import CallFlow
+@testable import CallModel
 
 @Suite struct CallSizeTests {
   /// Tables move calls when they grow, and every look at one copies what it holds.

@@ -14,7 +14,7 @@ private let phone = Surroundings.phone
 /// Emergency numbers by the user's region, and what stands in no such call's way.
 @Suite struct EmergencyTests {
   private func world(
-    _ country: String?, route: Bool = false, _ change: @escaping (inout Configuration, inout Routing) -> Void = { _, _ in }
+    _ country: String?, route: Bool = false, _ change: @escaping (inout CallConfiguration, inout Routing) -> Void = { _, _ in }
   ) -> Surroundings {
     Surroundings { configuration, routing in
       routing.users[0].country = country.flatMap { NumberPlan(country: $0) }

@@ -7,6 +7,7 @@ import TrunklineAppProtocol
 import TrunklineMediaSession
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Events that are published outside the gateway.

@@ -6,6 +6,7 @@ import TrunklineBytes
 import TrunklineMediaSession
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Random inputs in random order, from every side, with calls, legs and sessions mixed up. Prints its seed when it fails.

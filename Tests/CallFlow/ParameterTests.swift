@@ -8,6 +8,7 @@ import TrunklineBytes
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 private let phone = Surroundings.phone
 

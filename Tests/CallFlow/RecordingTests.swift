@@ -6,6 +6,7 @@ import TrunklineAudioCodecs
 import TrunklineMediaSession
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Which calls are recorded, and which events and records report it.

@@ -4,6 +4,7 @@ import Testing
 import TrunklineAppProtocol
 import TrunklineBytes
 
+@testable import CallFlow
 @testable import CallModel
 
 /// An operator revokes a device at any moment between its `hello` and its hang-up: its requests are refused with `revoked`, and

@@ -5,6 +5,7 @@ import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 /// What login tokens grant, where a shared store owns it.

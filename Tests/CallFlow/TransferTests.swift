@@ -8,6 +8,7 @@ import TrunklineMediaSession
 import TrunklineSIP
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 private let phone = Surroundings.phone

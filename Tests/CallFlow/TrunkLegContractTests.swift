@@ -6,6 +6,7 @@ import TrunklineSDP
 import TrunklineSIP
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Every trunk leg supports the same operations, whatever its role.

@@ -1,6 +1,7 @@
 import Testing
 import Trunking
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Which users exist, and which number each of them has.

@@ -4,6 +4,7 @@ import Testing
 import TrunklineAppProtocol
 import TrunklineBytes
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Numbers that login tokens carry.

@@ -5,6 +5,7 @@ import MemorySharedStore
 import Testing
 import TrunklineBytes
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Grants of login tokens, over the shared store.

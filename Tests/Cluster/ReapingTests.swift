@@ -1,4 +1,5 @@
 import AppSessions
+import CallFlow
 import CallModel
 import Devices
 import MemorySharedStore

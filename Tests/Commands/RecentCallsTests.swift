@@ -1,6 +1,7 @@
 import Testing
 import TrunklineAppProtocol
 
+@testable import CallFlow
 @testable import CallModel
 @testable import trunkline
 

@@ -1,3 +1,4 @@
+import CallFlow
 import CallModel
 import Testing
 import Trunking

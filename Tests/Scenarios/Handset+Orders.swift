@@ -1,5 +1,6 @@
 import AppSessions
 import AppleStandIn
+import CallFlow
 import CallModel
 import TrunklineAppProtocol
 import TrunklineBytes

@@ -1,4 +1,5 @@
 import AppleStandIn
+import CallFlow
 import CallModel
 import Foundation
 import Synchronization

@@ -5,6 +5,7 @@ import TrunklineMediaSession
 import TrunklineSIP
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 /// What holds after every run, whatever happened.

@@ -5,6 +5,7 @@ import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineSIPDialogs
 
+@testable import CallFlow
 @testable import CallModel
 
 /// Hours of a network's life: names, servers, connections, addresses and this machine fail and recover in any order, with calls

@@ -7,6 +7,7 @@ import TrunklineMediaSession
 import TrunklineSIPDialogs
 
 @testable import CallFlow
+@testable import CallModel
 
 /// One thing that happens to a call: the events of the INV row, for one of its devices or for all.
 enum Step: Hashable {

@@ -106,7 +106,7 @@ final class World {
   var ground: (any Ground)?
 
   /// Start lines on disk: what a process that dies leaves.
-  var journal: [CallID: CallFlow.JournalEntry] = [:]
+  var journal: [CallID: JournalEntry] = [:]
   /// The requests of the cluster machine; and a `call.wake` that arrived at an app.
   var onCluster: (ClusterMachine.Action) -> Void = { _ in }
   var onWake: (App, CallWake) -> Void = { _, _ in }

@@ -1,4 +1,5 @@
 import AppSessions
+import CallFlow
 import CallModel
 import Cluster
 import Devices

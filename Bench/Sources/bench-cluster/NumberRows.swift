@@ -1,5 +1,6 @@
 import AppSessions
 import BenchKit
+import CallFlow
 import CallModel
 import Foundation
 import JSONWebToken
