@@ -35,7 +35,7 @@ enum EventRows {
       remote: SocketAddress(IPAddress(203, 0, 113, 7), 5_060))
 
     init(isOn: Bool) {
-      var configuration = Configuration()
+      var configuration = CallConfiguration()
       configuration.events = GatewayEvent.Rules(isOn: isOn)
       let routing = Routing(
         trunks: [.init(name: "carrier")], users: [.init(id: "alice", numbers: ["+15551230001"])],
