@@ -87,7 +87,8 @@ public struct CallMachine {
   var testQuota = UserQuota()
 
   public init(
-    configuration: CallConfiguration = CallConfiguration(), routing: Routing, random: RandomSource, network: TrunkMachine.Network? = nil
+    configuration: CallConfiguration = CallConfiguration(), routing: Routing, random: RandomSource,
+    network: TrunkMachine.Network? = nil
   ) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
     self.routing.settle()

@@ -6,7 +6,7 @@ import TrunklineAppCheck
 struct CheckAppCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check-app",
-    abstract: "Reports what an app's Info.plist and entitlements lack for calls: modes, capabilities, extensions; and imports of inner modules.",
+    abstract: "Reports what an app lacks for calls in Info.plist and entitlements, and imports of inner modules.",
     discussion: """
       Reads the app and its extensions: for the Call Directory, for intents and for notifications. In a folder of sources each has its
       Info.plist and its .entitlements in a folder of its own; where Xcode generates the Info.plist, give the .app that it built, whose
