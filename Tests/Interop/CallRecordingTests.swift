@@ -124,9 +124,11 @@ extension Interop {
       for user in users.keys.sorted() {
         phones.append(try await Peers.ownPhone(gateway, user: user, ["--answer", "--calls", "1"]))
       }
-      for number in users.values.sorted() {
-        let audio = try await Peers.trunkAudio(gateway, ["--silence", "1"])
-        callers.append(try Peers.caller(gateway, "call", to: number, audio: audio.port, ["-d", "12000"]))
+      // the calls begin together, since the first may not end before the last one's disk is full
+      var ports: [UInt16] = []
+      for _ in users { ports.append(try await Peers.trunkAudio(gateway, ["--silence", "1"]).port) }
+      for (number, port) in zip(users.values.sorted(), ports) {
+        callers.append(try Peers.caller(gateway, "call", to: number, audio: port, ["-d", "12000"]))
       }
       // 512 KiB hold 4 s of four calls
       #expect(await eventually(within: 20) { try gateway.sum("trunkline_recordings_total", "diskFull") == 4 })
