@@ -33,7 +33,8 @@ extension Interop {
         let heard = try Data(contentsOf: URL(fileURLWithPath: gateway.folder + "/app-heard.raw"))
         try Speech.write(heard.withUnsafeBytes { Array($0.bindMemory(to: Int16.self)) }, gateway.folder + "/app-heard.wav")
         let faults =
-          try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
+          try Speech.faults(
+            "telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav", delayWithin: -2_000...2_000)
           + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav")
         let record = try #require(try await gateway.records(1).first)
         #expect((record["end"] as? [String: Any])?["reason"] as? String == "localEnd")

@@ -221,6 +221,35 @@ import TrunklineClientMachines
     #expect(call.error == .loggedOut)
   }
 
+  @Test func `finish returns once the gateway has every message, and closes the session`() async throws {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    await online(phone, sockets)
+    let call = phone.call("+15551230001")
+    let start = try await request("call.start", sockets)
+    async let over: Void = phone.finish(within: .seconds(60))
+    let state = try await request("device.state", sockets)
+    #expect(call.endReason != nil && phone.state == .online)
+    // everything that the phone has numbered
+    let numbers = try sockets.sent.compactMap { text in
+      (try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])?["seq"] as? Int
+    }
+    sockets.deliver(.received(ServerFrame(.ok(Success()), re: start).encoded()))
+    #expect(phone.state == .online, "the end is not acknowledged")
+    sockets.deliver(.received(ServerFrame(.ok(Success()), re: state, ack: try #require(numbers.max())).encoded()))
+    await over
+    await wait(for: .idle, phone)
+  }
+
+  @Test func `finish gives up without a gateway`() async throws {
+    let sockets = FakeSockets()
+    sockets.hang()
+    let phone = phone(sockets)
+    await wait(for: .connecting, phone)
+    await phone.finish(within: .milliseconds(50))
+    #expect(phone.state == .connecting)
+  }
+
   @Test func `a main thread that hangs while a call comes: it is reported, and shown when the thread is back`() async throws {
     let sockets = FakeSockets()
     let system = NoCallSystem()

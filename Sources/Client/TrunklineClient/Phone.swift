@@ -235,6 +235,24 @@ public final class Phone {
     await withCheckedContinuation { logOutWaiters.append($0) }
   }
 
+  /// Ends the calls, waits until the gateway has acknowledged every message, and closes the session: for a program that is about to
+  /// exit. A process that exits at once may take the end of its call with it; the other party would hear silence until the gateway
+  /// misses the media. Waits at most `limit`, for instance without a network. A push, a call or ``foreground(_:)`` connects again.
+  public func finish(within limit: Duration = .seconds(5)) async {
+    guard engine != nil else { return }
+    for call in calls { call.end() }
+    give(.foreground(false))
+    let states = states
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for await state in states where state != .connecting && state != .online { return }
+      }
+      group.addTask { try? await Task.sleep(for: limit) }
+      await group.next()
+      group.cancelAll()
+    }
+  }
+
   /// Sets the microphone permission; without it calls are not shown, or are reported as video so that the device unlocks
   /// (`forcesUnlock`).
   public func microphone(_ permission: MicrophonePermission) { give(.microphone(permission)) }

@@ -61,6 +61,7 @@ public final class LabPhone {
   /// The known state of each live call.
   private var shown: [UUID: (isRinging: Bool, wasConnected: Bool, codec: String)] = [:]
   private var isStopping = false
+  private var isLeaving = false
   private var wasOnline = false
   public private(set) var reports: [CallReport] = []
   /// Why the gateway refused this device.
@@ -104,10 +105,17 @@ public final class LabPhone {
     for call in live { call.end() }
   }
 
+  /// The process ends once `isOver`; the gateway has to know the end of the last call before.
   private func leave() {
+    guard !isLeaving else { return }
+    isLeaving = true
     for task in tasks { task.cancel() }
-    phone?.flushLog()
-    (phone, tasks, isOver) = (nil, [], true)
+    tasks = []
+    Task { @MainActor [phone] in
+      await phone?.finish(within: .seconds(2))
+      phone?.flushLog()
+      (self.phone, isOver) = (nil, true)
+    }
   }
 
   private func update(_ state: Phone.State) {

@@ -21,4 +21,5 @@ for await state in call.states {
   }
 }
 let heard = audio.drainReceived().samples
+await phone.finish()
 try heard.withUnsafeBytes { Data($0) }.write(to: URL(fileURLWithPath: arguments[5]))
