@@ -161,13 +161,20 @@ def open_page(socket, options):
     page.call("Page.addScriptToEvaluateOnNewDocument", source=PAGE_HOOK.replace("RATE", str(options.rate)))
     if options.bare:
         url, token = bare_url(options.url)
-        page.call("Page.navigate", url=url)
-        deadline = time.monotonic() + 20
-        while not page.evaluate("location.protocol.startsWith('http') && document.readyState === 'complete'"):
-            if time.monotonic() > deadline:
-                sys.exit("the page did not load")
-            time.sleep(0.02)
-        page.evaluate(BARE_PAGE.replace("TOKEN", json.dumps(token)))
+        # Chromium gives up what it loads when an interface appears (ERR_NETWORK_CHANGED), as the suites' namespaces make them: one reload.
+        for may_reload in (True, False):
+            page.call("Page.navigate", url=url)
+            deadline = time.monotonic() + 20
+            while not page.evaluate("location.protocol.startsWith('http') && document.readyState === 'complete'"):
+                if time.monotonic() > deadline:
+                    sys.exit("the page did not load")
+                time.sleep(0.02)
+            try:
+                page.evaluate(BARE_PAGE.replace("TOKEN", json.dumps(token)))
+                break
+            except RuntimeError as error:
+                if not may_reload or "dynamically imported module" not in str(error):
+                    raise
     else:
         page.call("Page.navigate", url=options.url)
     return page
