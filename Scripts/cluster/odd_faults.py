@@ -14,6 +14,7 @@ def signed(bench, value, key, field="", counted=""):
         secret = file.read()
     value = value if isinstance(value, bytes) else json.dumps(value).encode()
     content = re.sub(rb',"h":"[^"]{22}"$', b"", value[1:-1])
+    field = field.decode() if isinstance(field, bytes) else field
     place = f"{key}\n{field}".encode()
     purpose = hmac.digest(hmac.digest(bytes(32), secret, hashlib.sha256), b"trunkline shared store values 1\x01", hashlib.sha256)
     bare = re.sub(rb'^"%s":[0-9]+,' % counted.encode(), b"", content) if counted else content
