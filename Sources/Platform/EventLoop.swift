@@ -126,7 +126,7 @@ public final class EventLoop: @unchecked Sendable {
     preconditionOnThread()
     precondition(registrations[fd] == nil, "descriptor \(fd) is registered already")
     generation &+= 1
-    try control(EPOLL_CTL_ADD, fd, events, generation)
+    try control(EPOLL_CTL_ADD, on: fd, for: events, generation: generation)
     registrations[fd] = Registration(generation: generation, handler: handler)
   }
 
@@ -134,7 +134,7 @@ public final class EventLoop: @unchecked Sendable {
   public func modify(_ fd: Int32, _ events: IOEvents) throws(SystemError) {
     preconditionOnThread()
     guard let registration = registrations[fd] else { return }
-    try control(EPOLL_CTL_MOD, fd, events, registration.generation)
+    try control(EPOLL_CTL_MOD, on: fd, for: events, generation: registration.generation)
   }
 
   /// Stops the descriptor's events, including those of the present step. Unknown descriptors are ignored.
@@ -256,7 +256,7 @@ public final class EventLoop: @unchecked Sendable {
     timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil)
   }
 
-  private func control(_ operation: Int32, _ fd: Int32, _ events: IOEvents, _ generation: UInt32) throws(SystemError) {
+  private func control(_ operation: Int32, on fd: Int32, for events: IOEvents, generation: UInt32) throws(SystemError) {
     var event = epoll_event()
     event.events = events.rawValue
     event.data.u64 = UInt64(UInt32(bitPattern: fd)) | UInt64(generation) << 32

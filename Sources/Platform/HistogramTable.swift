@@ -47,7 +47,7 @@ public final class HistogramTable: Sendable {
 }
 
 extension MetricFamily {
-  public static func histograms(_ name: String, _ help: String, _ table: HistogramTable) -> MetricFamily {
+  public static func histograms(_ name: String, help: String, _ table: HistogramTable) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .histogram, labelNames: [table.labelName]) { table.samples }
   }
 }

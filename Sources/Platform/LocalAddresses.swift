@@ -13,7 +13,7 @@ public func interfaceNetworks() throws(SystemError) -> [IPNetwork] { try Machine
 /// Whether a socket can be bound to `ip`: an interface of this machine has it, or the system allows others.
 public func isBindable(_ ip: IPAddress) -> Bool {
   let address = SocketAddress(ip, 0)
-  guard let fd = try? openSocket(SOCK_DGRAM, address, "open udp", nil) else { return false }
+  guard let fd = try? openSocket(SOCK_DGRAM, at: address, operation: "open udp", setting: nil) else { return false }
   defer { close(fd) }
   return address.withSockaddr { bind(fd, $0, $1) } == 0
 }
@@ -45,7 +45,7 @@ func ipAddress(_ address: UnsafeMutablePointer<sockaddr>?) -> IPAddress? {
 /// The local address the kernel would send from toward `remote`; nil if there is no route. With `source`: that one, or nil if nothing can be sent
 /// from it. No packet is sent.
 public func routeAddress(toward remote: SocketAddress, from source: IPAddress? = nil) -> IPAddress? {
-  guard let fd = try? openSocket(SOCK_DGRAM, remote, "open udp", nil) else { return nil }
+  guard let fd = try? openSocket(SOCK_DGRAM, at: remote, operation: "open udp", setting: nil) else { return nil }
   defer { close(fd) }
   if let source, SocketAddress(source, 0).withSockaddr({ bind(fd, $0, $1) }) != 0 { return nil }
   let target = SocketAddress(remote.ip, remote.port == 0 ? 9 : remote.port)

@@ -35,7 +35,8 @@ public final class LongestSteps: Sendable {
       let age = now - state.began
       guard age >= LongestSteps.window else { return }
       state.before = age >= LongestSteps.window * 2 ? .zero : state.now
-      (state.now, state.began) = (.zero, now)
+      state.now = .zero
+      state.began = now
     }
   }
 

@@ -113,7 +113,8 @@ public final class Mailbox<Element: Sendable>: Sendable {
     let (used, left) = ring.withLock { ring -> (Int, Int) in
       let count = min(ring.count, limit)
       for _ in 0..<count { batch.append(ring.removeFirst()) }
-      (ring.idle, ring.includesDeferred) = (ring.count == 0, false)
+      ring.idle = ring.count == 0
+      ring.includesDeferred = false
       return (count, ring.count)
     }
     if left > 0 { signal() }
@@ -168,7 +169,7 @@ public struct MailboxReading: Sendable {
 
   /// Depth, high-water mark and refusals over all boxes of the process, with the label `mailbox`.
   public static func families(_ boxes: [MailboxReading]) -> [MetricFamily] {
-    func family(_ name: String, _ help: String, _ kind: MetricFamily.Kind, _ value: @escaping @Sendable (MailboxReading) -> Int64)
+    func family(_ name: String, help: String, _ kind: MetricFamily.Kind, _ value: @escaping @Sendable (MailboxReading) -> Int64)
       -> MetricFamily
     {
       MetricFamily(name: name, help: help, kind: kind, labelNames: ["mailbox"]) {
@@ -176,9 +177,11 @@ public struct MailboxReading: Sendable {
       }
     }
     return [
-      family("trunkline_mailbox_depth", "Messages waiting in a queue between two threads.", .gauge) { Int64($0.depth()) },
-      family("trunkline_mailbox_high_water", "The most messages that ever waited in a queue.", .gauge) { $0.highWater.value },
-      family("trunkline_mailbox_refused_total", "Messages refused because a queue was full.", .counter) {
+      family("trunkline_mailbox_depth", help: "Messages waiting in a queue between two threads.", .gauge) { Int64($0.depth()) },
+      family("trunkline_mailbox_high_water", help: "The most messages that ever waited in a queue.", .gauge) {
+        $0.highWater.value
+      },
+      family("trunkline_mailbox_refused_total", help: "Messages refused because a queue was full.", .counter) {
         Int64(clamping: $0.refused.value)
       },
     ]

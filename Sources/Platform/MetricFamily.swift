@@ -42,27 +42,27 @@ public struct MetricSample: Sendable {
 }
 
 extension MetricFamily {
-  public static func counter(_ name: String, _ help: String, _ counter: Counter) -> MetricFamily {
+  public static func counter(_ name: String, help: String, _ counter: Counter) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .counter) { [MetricSample([], .integer(Int64(clamping: counter.value)))] }
   }
-  public static func gauge(_ name: String, _ help: String, _ gauge: Gauge) -> MetricFamily {
+  public static func gauge(_ name: String, help: String, _ gauge: Gauge) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .gauge) { [MetricSample([], .integer(gauge.value))] }
   }
-  public static func gauge(_ name: String, _ help: String, read: @escaping @Sendable () -> Int64) -> MetricFamily {
+  public static func gauge(_ name: String, help: String, read: @escaping @Sendable () -> Int64) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .gauge) { [MetricSample([], .integer(read()))] }
   }
-  public static func histogram(_ name: String, _ help: String, _ histogram: Histogram) -> MetricFamily {
+  public static func histogram(_ name: String, help: String, _ histogram: Histogram) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .histogram) { [MetricSample([], .histogram(histogram.snapshot))] }
   }
-  public static func counters<Label>(_ name: String, _ help: String, label: String, _ counters: LabelledCounters<Label>)
+  public static func counters<Label>(_ name: String, help: String, label: String, _ counters: LabelledCounters<Label>)
     -> MetricFamily
   {
     MetricFamily(name: name, help: help, kind: .counter, labelNames: [label]) { counters.samples }
   }
-  public static func counters(_ name: String, _ help: String, _ table: CounterTable) -> MetricFamily {
+  public static func counters(_ name: String, help: String, _ table: CounterTable) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .counter, labelNames: table.labelNames) { table.samples }
   }
-  public static func gauges<Label>(_ name: String, _ help: String, label: String, _ gauges: LabelledGauges<Label>)
+  public static func gauges<Label>(_ name: String, help: String, label: String, _ gauges: LabelledGauges<Label>)
     -> MetricFamily
   {
     MetricFamily(name: name, help: help, kind: .gauge, labelNames: [label]) { gauges.samples }

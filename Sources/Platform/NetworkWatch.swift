@@ -58,9 +58,9 @@ public final class NetworkWatch: Sendable {
 
   public var metrics: [MetricFamily] {
     [
-      .counter("trunkline_network_looks_total", "Checks of the machine's addresses.", looks),
+      .counter("trunkline_network_looks_total", help: "Checks of the machine's addresses.", looks),
       .counter(
-        "trunkline_network_overruns_total", "Times that the kernel's queue of changes overflowed.", overruns),
+        "trunkline_network_overruns_total", help: "Times that the kernel's queue of changes overflowed.", overruns),
     ]
   }
 

@@ -18,14 +18,14 @@ public final class TCPSocket: Sendable {
 
   /// Starts to connect. Once the socket is writable the attempt is over: then call `connectionError`.
   public init(connect remote: SocketAddress, from local: IPAddress? = nil) throws(SystemError) {
-    let fd = try openSocket(SOCK_STREAM, remote, "open tcp to", nil)
+    let fd = try openSocket(SOCK_STREAM, at: remote, operation: "open tcp to", setting: nil)
     do throws(SystemError) {
       if let local, local.family == remote.ip.family, !local.isUnspecified {
         guard SocketAddress(local, 0).withSockaddr({ bind(fd, $0, $1) }) == 0 else {
           throw SystemError("bind tcp", address: SocketAddress(local, 0))
         }
       }
-      setOption(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+      setOption(fd, level: Int32(IPPROTO_TCP), option: TCP_NODELAY, value: 1)
       let result = remote.withSockaddr { Glibc.connect(fd, $0, $1) }
       guard result == 0 || errno == EINPROGRESS else { throw SystemError("connect tcp to", address: remote) }
     } catch {
@@ -36,7 +36,7 @@ public final class TCPSocket: Sendable {
   }
 
   fileprivate init(accepted fd: Int32, from remote: SocketAddress) {
-    setOption(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    setOption(fd, level: Int32(IPPROTO_TCP), option: TCP_NODELAY, value: 1)
     (self.fd, remoteAddress) = (fd, remote)
   }
 
@@ -93,10 +93,11 @@ extension TCPSocket {
 
   /// Sets the limits: the kernel then ends a lost connection with a time-out. Four system calls.
   public func limit(_ patience: Patience) {
-    setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1)
-    setOption(fd, Int32(IPPROTO_TCP), TCP_KEEPIDLE, Int32(clamping: patience.idle.components.seconds))
-    setOption(fd, Int32(IPPROTO_TCP), TCP_KEEPINTVL, Int32(clamping: patience.interval.components.seconds))
-    setOption(fd, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: patience.unacknowledged.milliseconds))
+    setOption(fd, level: SOL_SOCKET, option: SO_KEEPALIVE, value: 1)
+    setOption(fd, level: Int32(IPPROTO_TCP), option: TCP_KEEPIDLE, value: Int32(clamping: patience.idle.components.seconds))
+    setOption(fd, level: Int32(IPPROTO_TCP), option: TCP_KEEPINTVL, value: Int32(clamping: patience.interval.components.seconds))
+    setOption(
+      fd, level: Int32(IPPROTO_TCP), option: TCP_USER_TIMEOUT, value: Int32(clamping: patience.unacknowledged.milliseconds))
   }
 }
 
@@ -113,11 +114,13 @@ public final class TCPListener: Sendable {
     bind address: SocketAddress, setting: String? = nil, dualStack: Bool = false, deferAcceptSeconds: Int32 = 0,
     waitsForAddress: Bool = false
   ) throws(SystemError) {
-    let fd = try openSocket(SOCK_STREAM, address, "open tcp", setting)
+    let fd = try openSocket(SOCK_STREAM, at: address, operation: "open tcp", setting: setting)
     do throws(SystemError) {
-      if dualStack, address.ip.family == .v6, address.ip.isUnspecified { setOption(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 0) }
-      if deferAcceptSeconds > 0 { setOption(fd, Int32(IPPROTO_TCP), TCP_DEFER_ACCEPT, deferAcceptSeconds) }
-      setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+      if dualStack, address.ip.family == .v6, address.ip.isUnspecified {
+        setOption(fd, level: Int32(IPPROTO_IPV6), option: IPV6_V6ONLY, value: 0)
+      }
+      if deferAcceptSeconds > 0 { setOption(fd, level: Int32(IPPROTO_TCP), option: TCP_DEFER_ACCEPT, value: deferAcceptSeconds) }
+      setOption(fd, level: SOL_SOCKET, option: SO_REUSEADDR, value: 1)
       if waitsForAddress { allowAbsentAddress(fd, address.ip) }
       guard address.withSockaddr({ bind(fd, $0, $1) }) == 0, listen(fd, Int32(Limits.listenBacklog)) == 0 else {
         throw SystemError("listen tcp", address: address, setting: setting)

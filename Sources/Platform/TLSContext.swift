@@ -51,7 +51,7 @@ public struct TLSFailure: Error, CustomStringConvertible {
 /// An `SSL_CTX`, created and used on one thread: files are read once, and shared by the connections made while it is current.
 /// Replacing it does not affect them.
 public final class TLSContext {
-  let raw: OpaquePointer
+  package let raw: OpaquePointer
   private let names: ServerNames?
   /// Which of `others` could not be used, and why; the previous context of such files stays in use.
   public let failures: [TLSFailure]
@@ -76,6 +76,21 @@ public final class TLSContext {
     }
     (self.names, self.failures) = (names, failures)
     names.serve(raw)
+  }
+
+  /// Of a port for HTTP: ALPN `http/1.1`, and sessions are resumed by ticket, which costs no memory here.
+  package init(http files: TLSFiles) throws(TLSFailure) {
+    (names, failures) = (nil, [])
+    raw = try Self.make(TLS_server_method(), files)
+    _ = cossl_set_session_cache_off(raw)
+    _ = cossl_set_stream_writes(raw)
+    cossl_alpn_http11(raw)
+  }
+
+  /// A context that the caller made; both keep it.
+  package init(sharing raw: OpaquePointer) {
+    SSL_CTX_up_ref(raw)
+    (self.raw, names, failures) = (raw, nil, [])
   }
 
   public init(client settings: TLSClientSettings) throws(TLSFailure) {
@@ -117,9 +132,9 @@ public final class TLSContext {
     if SSL_CTX_set_cipher_list(context, suites) != 1 { failure = TLSFailure("cipher suites \(suites)") }
     if failure == nil, let certificate = identity.certificate, let key = identity.key {
       if SSL_CTX_use_certificate_chain_file(context, certificate) != 1 {
-        failure = TLSFailure("certificate \(certificate)")
+        failure = TLSFailure("\(certificate): no certificate chain in PEM can be read from it")
       } else if SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 {
-        failure = TLSFailure("key \(key)")
+        failure = TLSFailure("\(key): no private key in PEM can be read from it")
       } else if SSL_CTX_check_private_key(context) != 1 {
         failure = TLSFailure("\(key) is not the key of \(certificate)")
       }

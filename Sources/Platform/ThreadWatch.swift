@@ -89,7 +89,9 @@ public final class ThreadWatch: Sendable {
     detector = Mutex(HangDetector(isVital: isVital))
     wake = try EventDescriptor()
     thread = Mutex(nil)
-    let running = try NamedThread.start(name: "health", logger: logger) { [self] in run(interval, logger, supervisor) }
+    let running = try NamedThread.start(name: "health", logger: logger) { [self] in
+      run(every: interval, logger: logger, supervisor: supervisor)
+    }
     thread.withLock { $0 = running }
   }
 
@@ -126,7 +128,7 @@ public final class ThreadWatch: Sendable {
 
   // MARK: The thread
 
-  private func run(_ interval: Duration, _ logger: Logger, _ supervisor: Supervisor) {
+  private func run(every interval: Duration, logger: Logger, supervisor: Supervisor) {
     let milliseconds = Int32(interval.nanoseconds / 1_000_000)
     let watchdog = supervisor.watchdogInterval.map { max(1, HangDetector.wakeUps($0) / 2) }
     var looks = 0

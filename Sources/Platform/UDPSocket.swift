@@ -16,11 +16,11 @@ public final class UDPSocket: Sendable {
     bind address: SocketAddress, receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil, setting: String? = nil,
     waitsForAddress: Bool = false
   ) throws(SystemError) {
-    let fd = try openSocket(SOCK_DGRAM, address, "open udp", setting)
+    let fd = try openSocket(SOCK_DGRAM, at: address, operation: "open udp", setting: setting)
     do throws(SystemError) {
       if waitsForAddress { allowAbsentAddress(fd, address.ip) }
-      if let receiveBufferBytes { setOption(fd, SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
-      if let sendBufferBytes { setOption(fd, SOL_SOCKET, SO_SNDBUF, sendBufferBytes) }
+      if let receiveBufferBytes { setOption(fd, level: SOL_SOCKET, option: SO_RCVBUF, value: receiveBufferBytes) }
+      if let sendBufferBytes { setOption(fd, level: SOL_SOCKET, option: SO_SNDBUF, value: sendBufferBytes) }
       guard address.withSockaddr({ bind(fd, $0, $1) }) == 0 else {
         throw SystemError("bind udp", address: address, setting: setting)
       }
@@ -94,13 +94,13 @@ extension UDPSocket {
 }
 
 /// A non-blocking, close-on-exec socket of the address's family.
-func openSocket(_ type: __socket_type, _ address: SocketAddress, _ operation: String, _ setting: String?) throws(SystemError)
+func openSocket(_ type: __socket_type, at address: SocketAddress, operation: String, setting: String?) throws(SystemError)
   -> Int32
 {
   let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
   let fd = socket(address.ip.family == .v4 ? AF_INET : AF_INET6, Int32(type.rawValue) | flags, 0)
   guard fd >= 0 else { throw SystemError(operation, address: address, setting: setting) }
-  if address.ip.family == .v6 { setOption(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+  if address.ip.family == .v6 { setOption(fd, level: Int32(IPPROTO_IPV6), option: IPV6_V6ONLY, value: 1) }
   return fd
 }
 
@@ -109,7 +109,7 @@ func allowAbsentAddress(_ fd: Int32, _ ip: IPAddress) {
   if !ip.isUnspecified { _ = clx_allow_absent_address(fd, ip.family == .v4 ? AF_INET : AF_INET6) }
 }
 
-func setOption(_ fd: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+func setOption(_ fd: Int32, level: Int32, option: Int32, value: Int32) {
   var value = value
   setsockopt(fd, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
 }

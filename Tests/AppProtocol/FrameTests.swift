@@ -152,7 +152,6 @@ let call = Identifier(high: 0x6f96_19ff_8b86_d011, low: 0xb42d_00cf_4fc9_64ff)
         #""auth":"x","device":{"id":"d"},"caps":\#(list(65))"#
       ),
       ("auth.refresh", #""auth":"\#(a(8_192))""#, #""auth":"\#(a(8_193))""#),
-      ("ice.cand", #""cand":"\#(a(1_024))""#, #""cand":"\#(a(1_025))""#),
       ("call.answer", #""ageMs":86400000,"timeoutMs":0"#, #""ageMs":86400001"#), ("call.answer", #""gen":1"#, #""gen":0"#),
       ("call.prepare", #""sdp":"v","gen":1000000"#, #""sdp":"v","gen":1000001"#),
       ("call.start", #""sdp":"v","to":{"k":"phone","h":"\#(a(256))"}"#, #""sdp":"v","to":{"k":"phone","h":"\#(a(257))"}"#),

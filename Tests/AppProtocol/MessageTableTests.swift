@@ -21,8 +21,8 @@ import TrunklineBytes
       CallStart(from: Handle(k: .phone, h: "+1"), to: Handle(k: .generic, h: "x", n: "X"), acct: "a", video: false, sdp: "v")),
     .mediaReady(MediaReady(gen: 1, pair: .init(local: "host", remote: "relay"), rttMs: 1.5, dtls: "1.2")),
     .mediaFail(MediaFail(gen: 1, stage: .dtls, detail: "x")), .mediaActive(MediaActive(capture: true, playout: false)),
-    .mediaRestart(MediaRestart(sdp: "v", gen: 2, cause: .net)), .iceCand(ICECandidateLine(gen: 1, mid: "0", cand: "c")),
-    .iceEnd(ICECandidateLine(gen: 1)), .callHold(CallHold(on: true)), .callMute(CallMute(on: true, mode: .track)),
+    .mediaRestart(MediaRestart(sdp: "v", gen: 2, cause: .net)),
+    .callHold(CallHold(on: true)), .callMute(CallMute(on: true, mode: .track)),
     .callDTMF(CallDTMF(digits: "1")), .stats(StreamStats(rttMs: 1, loss: 0.5, bytes: 7)),
     .callTransfer(CallTransfer(target: Handle(k: .phone, h: "+1555"), mode: .blind)),
     .callTransfer(CallTransfer(withCall: call, mode: .attended)), .callGroup(CallGroup(with: call)), .callGroup(CallGroup()),
@@ -49,7 +49,7 @@ import TrunklineBytes
     .callOffer(
       CallOffer(
         from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"), acct: "default", sdp: "v", gen: 1, exp: 9,
-        pstn: .init(trunk: "t", privacy: true, attest: "A"), media: .init())),
+        pstn: .init(trunk: "t", privacy: true, attest: "A"))),
     .callConnected(CallConnected(at: 1, codec: "opus")),
     .callUpdate(CallUpdate(video: false, caps: .init(hold: true))), .callCancel(CallOver(.answeredElsewhere)),
     .callEnded(CallOver(.localEnd, by: .app, at: 1, stats: StreamStats(mos: 4.2))), .callGone(CallOver(.unknown)),

@@ -18,7 +18,7 @@ import TrunklineAppProtocol
     var isRead: @Sendable ([UInt8]) -> Bool
     var testDescription: String { String(decoding: bytes, as: UTF8.self) }
 
-    init<Message: AppMessage>(_ message: Message, _ side: String) where Message.MessageType: Sendable {
+    init<Message: ProtocolMessage>(_ message: Message, _ side: String) where Message.MessageType: Sendable {
       let type = message.type
       name = "\(side).\(type.rawValue)"
       bytes =
@@ -45,7 +45,7 @@ import TrunklineAppProtocol
       let own = Set(schema.fields["required"]?.elements.compactMap(\.string) ?? [])
       return own.union(schema.fields["$ref"].flatMap(Self.schema.resolve).map(required) ?? [])
     }
-    func check<T: AppMessageType>(_ types: T.Type, _ side: String) {
+    func check<T: ProtocolMessageType>(_ types: T.Type, _ side: String) {
       for type in T.allCases {
         let name = "\(side).\(type.rawValue)"
         var expected: Set<String> = ["t"]
@@ -95,7 +95,7 @@ import TrunklineAppProtocol
   }
 
   /// The rows of one direction as docs/reference/protocol.md has them.
-  private static func lines<T: AppMessageType>(_ types: T.Type, _ direction: String) -> [String] {
+  private static func lines<T: ProtocolMessageType>(_ types: T.Type, _ direction: String) -> [String] {
     T.allCases.map { type in
       let marks = [type.isNumbered, type.needsCall].map { $0 ? "yes" : "–" }
       return "| `\(type.rawValue)` | \(direction) | \(type.row.kind) | \(marks[0]) | \(marks[1]) |"

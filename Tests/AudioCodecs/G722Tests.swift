@@ -1,5 +1,6 @@
 import Testing
 import TrunklineAudioCodecs
+import TrunklineBytes
 
 /// Hashes are of what spandsp 0.0.6 (Debian's libspandsp) and ffmpeg's decoder make of the same signal:
 /// Tests/Vectors/g722/oracle.c.
@@ -42,10 +43,7 @@ import TrunklineAudioCodecs
     let count = decoder.decode(octets.span, into: &span)
     return Array(samples[..<count])
   }
-  /// FNV-1a.
-  private func hash(_ bytes: [UInt8]) -> UInt64 {
-    bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-  }
+  private func hash(_ bytes: [UInt8]) -> UInt64 { FNV1a(bytes).value }
   private func hash(_ samples: [Int16]) -> UInt64 {
     hash(samples.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] })
   }

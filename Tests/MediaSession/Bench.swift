@@ -1,4 +1,4 @@
-import DemoSpeech
+import SpeechScore
 import Testing
 import TrunklineAudioCodecs
 import TrunklineBytes

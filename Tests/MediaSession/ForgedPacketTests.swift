@@ -25,8 +25,8 @@ import TrunklineSRTP
     init(_ bench: inout Bench) {
       statistics = bench.session.statistics()
       statistics.fromApp.dropped = 0
-      let leg = bench.session.legs
-      (address, authenticated, silent) = (leg[0].address, leg[0].lastAuthenticated, leg[0].isSilent)
+      let leg = bench.session.apps.slots
+      (address, authenticated, silent) = (leg[0].path.address, leg[0].liveness.last, leg[0].liveness.isSilent)
       (highest, received) = (leg[0].reception.highestSequence, leg[0].reception.received)
       jitter = leg[0].reception.jitter
       let receiver = bench.session.uplink.receiver.receiver

@@ -32,7 +32,7 @@ import TrunklineBytes
     let comparison = try #require(
       SpeechComparison(played: talk[..<60].flatMap { $0 }, heard: Array(bench.heardByTrunk.prefix(20_000))))
     #expect(comparison.clippedStartMilliseconds <= 20, "\(comparison)")
-    let isCaughtUp = bench.session.uplink.kept == nil
+    let isCaughtUp = bench.session.uplink.firstWords.isEmpty
     #expect(isCaughtUp)
   }
 
@@ -49,7 +49,7 @@ import TrunklineBytes
     for frame in 30..<talk.count {
       bench.trunkSays(talk[frame])
       bench.tick()
-      if live == nil, bench.session.downlink.kept == nil { live = bench.now }
+      if live == nil, bench.session.downlink.firstWords.isEmpty { live = bench.now }
     }
     let caughtUp = try #require(live)
     #expect(caughtUp - began <= .milliseconds(3_040))

@@ -115,35 +115,68 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     #expect(largestStep(table.heard[0]) < 6_400, "\(largestStep(table.heard[0]))")
   }
 
-  @Test func `ticks that move past each other cost a frame, and no click`() {
-    for isLater in [true, false] {
-      var mixer = GroupMixer()
-      var heard: [Int16] = []
-      guard let talker = mixer.join(), let listener = mixer.join() else { return #expect(Bool(false)) }
-      var said = 0
-      // in milliseconds: the talker's tick lies 2 ms before the listener's and wanders 4 ms later, or 24 ms and 30 before
-      for millisecond in 0..<2_000 {
-        let moved = millisecond > 1_000 ? 4 : 0
-        let talkerPhase = isLater ? 2 + moved : 4 - moved
-        let listenerPhase = isLater ? 4 : 2
-        let now = Instant.zero + .milliseconds(millisecond)
-        if (millisecond - talkerPhase + 20) % 20 == 0 {
-          let frame = tone(said, hertz: 440, amplitude: 8_000)
-          frame.withUnsafeBufferPointer { mixer.mix($0.baseAddress!, .narrowband, from: talker, at: now) }
-          said += 1
-        }
-        if (millisecond - listenerPhase + 20) % 20 == 0 {
-          var frame = quiet
-          _ = frame.withUnsafeMutableBufferPointer {
-            mixer.add(to: $0.baseAddress!, .narrowband, hasAudio: false, for: listener, at: now)
-          }
-          heard += frame
-        }
-      }
-      // a tone of 440 Hz at 8,000 steps by 2,760
-      #expect(largestStep(heard.dropFirst(640)) < 4_000, "\(isLater): \(largestStep(heard.dropFirst(640)))")
-      #expect(level(heard.suffix(8_000)) > 5_500)
+  /// What a listener hears of a talker whose tick comes `lead` milliseconds before the listener's; both every 20 ms.
+  private func heard(_ rounds: Int, frame: (Int) -> [Int16], lead: (Int) -> Int) -> [Int16] {
+    var mixer = GroupMixer()
+    guard let talker = mixer.join(), let listener = mixer.join() else { return [] }
+    var heard: [Int16] = []
+    // −1: the listener's tick, which comes first where both are due
+    var events: [(at: Int, said: Int)] = []
+    for round in 0..<rounds {
+      let due: Int = 20 * round + 100
+      events.append((due, -1))
+      events.append((due - lead(round), round))
     }
+    events.sort { $0.at == $1.at ? $0.said < $1.said : $0.at < $1.at }
+    for event in events {
+      let now = Instant.zero + .milliseconds(event.at)
+      if event.said >= 0 {
+        frame(event.said).withUnsafeBufferPointer { mixer.mix($0.baseAddress!, .narrowband, from: talker, at: now) }
+      } else {
+        var room = quiet
+        _ = room.withUnsafeMutableBufferPointer {
+          mixer.add(to: $0.baseAddress!, .narrowband, hasAudio: false, for: listener, at: now)
+        }
+        heard += room
+      }
+    }
+    return heard
+  }
+
+  @Test(arguments: [1, -1]) func `clocks that drift cost a frame for every 20 ms, and no click`(sign: Int) {
+    // 1 ms in four rounds
+    let heard = heard(400, frame: { tone($0) }, lead: { (round: Int) -> Int in 10 + sign * (round / 4) })
+    // a tone of 440 Hz at 8,000 steps by 2,760
+    #expect(largestStep(heard.dropFirst(640)) < 4_000, "\(largestStep(heard.dropFirst(640)))")
+    #expect(level(heard.suffix(8_000)) > 5_500)
+  }
+
+  @Test func `a tick that wanders by 16 ms within words costs one frame, and then none`() {
+    // 8 ms before the listener's to 8 ms after it and back, by 1 ms in four rounds
+    let heard = heard(1_000, frame: { tone($0) }, lead: { (round: Int) -> Int in abs(round / 4 % 32 - 16) - 8 })
+    #expect(heard.count == 160_000)
+    func plays(_ index: Int, _ said: Int) -> Bool {
+      let start: Int = index * 160
+      return Array(heard[start..<start + 160]) == tone(said)
+    }
+    // the first frame of all fades in, as does the one after the gap
+    let gap = (1..<1_000).first { !plays($0, $0) } ?? 1_000
+    #expect(gap < 100)
+    let other = (gap + 2..<1_000).filter { !plays($0, $0 - 1) }
+    #expect(other.isEmpty)
+  }
+
+  @Test func `what a tick that came late has cost is made up for in the next pause`() {
+    // 440 Hz, a pause of 0.4 s, 440 Hz; the talker's tick comes 5 ms late once, and 12 ms earlier from then on
+    func lead(_ round: Int) -> Int {
+      if round == 50 { return -5 }
+      return round < 50 ? 2 : 12
+    }
+    let heard = heard(200, frame: { (100..<120).contains($0) ? quiet : tone($0) }, lead: lead)
+    let (before, after) = (Array(heard[9_600..<9_760]), Array(heard[24_000..<24_160]))
+    #expect(before == tone(59))
+    #expect(after == tone(150))
+    #expect(largestStep(heard) < 4_000)
   }
 
   @Test func `a held member is skipped, and heard from where it resumes`() {

@@ -160,16 +160,16 @@ private struct Group: ~Copyable {
     var group = try Group([.pcmu, .pcmu], apps: [.pcmu, .pcmu])
     try group.run(frames: 20, trunk: { _, frame in tone(frame) }, app: { _, frame in tone(frame) })
     let call = group.calls[0]
-    #expect(call.pointee.session.uplink.relays && call.pointee.session.downlink.relays)
+    #expect(call.pointee.session.uplink.relay.isOn && call.pointee.session.downlink.relay.isOn)
     group.joinAll()
-    #expect(!call.pointee.session.uplink.relays && !call.pointee.session.downlink.relays)
+    #expect(!call.pointee.session.uplink.relay.isOn && !call.pointee.session.downlink.relay.isOn)
     try group.run(
       frames: 50, trunk: { call, frame in tone(frame, hertz: call == 0 ? 400 : 700) }, app: { _, frame in tone(frame) })
     #expect(amplitude(Array(call.pointee.heardByTrunk.suffix(3_200)), 700) > 6_000)
     group.leave(0)
     group.leave(1)
     try group.run(frames: 20, trunk: { _, _ in quiet }, app: { _, _ in quiet })
-    #expect(call.pointee.session.uplink.relays && call.pointee.session.downlink.relays)
+    #expect(call.pointee.session.uplink.relay.isOn && call.pointee.session.downlink.relay.isOn)
     #expect(call.pointee.toTrunk.isContinuous)
     let before = call.pointee.toTrunk.count
     try call.pointee.appSays(tone(0))

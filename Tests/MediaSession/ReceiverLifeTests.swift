@@ -86,7 +86,7 @@ import TrunklineRTP
     }
     for number in 1...16 {
       #expect(bench.session.index(of: AppLegID(raw: UInt32(number))) == number - 1)
-      #expect(bench.session.legs[number - 1].id.raw == UInt32(number))
+      #expect(bench.session.apps.slots[number - 1].id.raw == UInt32(number))
     }
     #expect(bench.session.index(of: AppLegID(raw: 17)) == nil)
     bench.command(.removeAppLeg(Bench.id, AppLegID(raw: 5)))
@@ -104,5 +104,5 @@ extension Bench {
   /// What is decoded; nil while nothing is.
   fileprivate var codecFromApp: AudioEncoding? { session.uplink.receiver.encoding }
   fileprivate var codecFromTrunk: AudioEncoding? { session.downlink.receiver.encoding }
-  fileprivate var relaysBothWays: Bool { session.uplink.relays && session.downlink.relays }
+  fileprivate var relaysBothWays: Bool { session.uplink.relay.isOn && session.downlink.relay.isOn }
 }

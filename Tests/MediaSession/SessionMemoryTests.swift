@@ -12,7 +12,7 @@ import TrunklineSRTP
   @Test func `a relayed call takes 18 KB, however its first words went`() async {
     await #expect(processExitsWith: .success) {
       for keeps in [false, true] {
-        let bytes = try heldByCall(app: .pcmu, keeps: keeps) { $0.uplink.relays && $0.downlink.relays }
+        let bytes = try heldByCall(app: .pcmu, keeps: keeps) { $0.uplink.relay.isOn && $0.downlink.relay.isOn }
         #expect(bytes < 18_000, "\(bytes)")
       }
     }
@@ -20,7 +20,7 @@ import TrunklineSRTP
 
   @Test func `a transcoded call takes 180 KB`() async {
     await #expect(processExitsWith: .success) {
-      let bytes = try heldByCall(app: .opus, keeps: true) { !$0.uplink.relays && !$0.downlink.relays }
+      let bytes = try heldByCall(app: .opus, keeps: true) { !$0.uplink.relay.isOn && !$0.downlink.relay.isOn }
       #expect(bytes < 180_000, "\(bytes)")
     }
   }

@@ -1,5 +1,5 @@
-import DemoSpeech
 import Foundation
+import SpeechScore
 import Testing
 import TrunklineAudioCodecs
 import TrunklineBytes

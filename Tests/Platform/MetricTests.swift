@@ -38,14 +38,14 @@ import TrunklinePlatform
   @Test func `every case of a label has a sample from the start`() {
     let drops = LabelledCounters<Reason>()
     drops[.malformed].increment(by: 3)
-    let family = MetricFamily.counters("drops_total", "Drops.", label: "reason", drops)
+    let family = MetricFamily.counters("drops_total", help: "Drops.", label: "reason", drops)
     #expect(family.snapshot().map(\.labels) == [["stranger"], ["malformed"]])
   }
 
   @Test func `a table of labels is bounded: the rest is counted under other`() {
     let table = CounterTable(labelNames: ["trunk"], limit: 2)
     for name in ["a", "b", "c", "d", "a"] { table.counter(name).increment() }
-    let samples = MetricFamily.counters("t_total", "T.", table).snapshot()
+    let samples = MetricFamily.counters("t_total", help: "T.", table).snapshot()
     #expect(samples.map(\.labels) == [["a"], ["b"], ["other"]])
     let values: [Int64] = samples.compactMap { if case .integer(let value) = $0.value { value } else { nil } }
     #expect(values == [2, 1, 2])

@@ -19,7 +19,7 @@ private func frame(_ first: UInt8, _ payload: [UInt8], mask: [UInt8]? = [1, 2, 3
 }
 
 private func events(_ pieces: [[UInt8]], limit: Int = 65_536) -> [FrameReader.Event] {
-  var reader = FrameReader(messageBytes: limit)
+  var reader = FrameReader(.server, messageBytes: limit)
   var out: [FrameReader.Event] = []
   for piece in pieces {
     piece.withUnsafeBytes { octets in
@@ -76,7 +76,7 @@ private func events(_ pieces: [[UInt8]], limit: Int = 65_536) -> [FrameReader.Ev
   }
 
   @Test func `a reader that is told to stop stops`() {
-    var reader = FrameReader(messageBytes: 10)
+    var reader = FrameReader(.server, messageBytes: 10)
     var seen = 0
     (frame(0x81, [65]) + frame(0x81, [66])).withUnsafeBytes { octets in
       reader.read(octets) { _ in

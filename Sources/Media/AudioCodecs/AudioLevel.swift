@@ -47,7 +47,7 @@ public enum SampleSums {
     let whole = count & ~7
     var index = 0
     while index < whole {
-      add(squares(raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)), &low, &high)
+      add(squares(raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)), low: &low, high: &high)
       index &+= 8
     }
     var sum = (low &+ high).wrappedSum()
@@ -61,7 +61,7 @@ public enum SampleSums {
 
   /// The sum of products, sample by sample.
   // HOT
-  public static func product(_ left: UnsafePointer<Int16>, _ right: UnsafePointer<Int16>, _ count: Int) -> Int64 {
+  public static func product(_ left: UnsafePointer<Int16>, _ right: UnsafePointer<Int16>, count: Int) -> Int64 {
     let (rawLeft, rawRight) = (UnsafeRawPointer(left), UnsafeRawPointer(right))
     var (low, high) = (SIMD2<Int64>.zero, SIMD2<Int64>.zero)
     let whole = count & ~7
@@ -91,7 +91,7 @@ public enum SampleSums {
   }
 
   @inline(__always)
-  private static func add(_ squares: SIMD4<UInt32>, _ low: inout SIMD2<UInt64>, _ high: inout SIMD2<UInt64>) {
+  private static func add(_ squares: SIMD4<UInt32>, low: inout SIMD2<UInt64>, high: inout SIMD2<UInt64>) {
     low &+= SIMD2<UInt64>(truncatingIfNeeded: squares.lowHalf)
     high &+= SIMD2<UInt64>(truncatingIfNeeded: squares.highHalf)
   }

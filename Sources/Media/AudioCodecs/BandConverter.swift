@@ -26,7 +26,7 @@ public struct BandConverter: ~Copyable {
       }
     case (.narrowband, .wideband):
       for index in 0..<count {
-        let (first, second) = filter.join(Int32(samples[index]) >> 1, 0)
+        let (first, second) = filter.join(low: Int32(samples[index]) >> 1, high: 0)
         output[2 &* index] = Int16(truncatingIfNeeded: first)
         output[2 &* index &+ 1] = Int16(truncatingIfNeeded: second)
       }

@@ -70,14 +70,16 @@ public struct DigitReceiver: Sendable {
     if timestamp == current.timestamp {
       guard event.event == current.code else { return nil }
       if Int(event.duration) < Int(current.duration) - 0x8000 {
-        (current.before, current.duration) = (current.before + 0x1_0000, 0)
+        current.before = current.before + 0x1_0000
+        current.duration = 0
       }
       return go(on: current, event, at: now)
     }
     guard timestamp.isNewer(than: current.timestamp) else { return nil }
     if event.event == current.code, let length = segmentLength(current, event, timestamp) {
       current.before += length
-      (current.timestamp, current.duration) = (timestamp, 0)
+      current.timestamp = timestamp
+      current.duration = 0
       return go(on: current, event, at: now)
     }
     if event.event == current.code, event.isEnd, event.duration >= current.duration, now - current.last < Self.repetition {

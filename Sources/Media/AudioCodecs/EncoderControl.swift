@@ -74,7 +74,7 @@ public struct EncoderControl: Sendable, Equatable {
   public mutating func reported(lossFraction: Double, roundTripMilliseconds: Double?, at now: Instant) {
     guard lossFraction.isFinite, lossFraction >= 0 else { return }
     followLoss(min(1, lossFraction), at: now)
-    followCongestion(min(1, lossFraction), roundTripMilliseconds.flatMap { $0.isFinite ? max(0, $0) : nil }, at: now)
+    followCongestion(min(1, lossFraction), roundTrip: roundTripMilliseconds.flatMap { $0.isFinite ? max(0, $0) : nil }, at: now)
   }
 
   private mutating func followLoss(_ reported: Double, at now: Instant) {
@@ -89,7 +89,7 @@ public struct EncoderControl: Sendable, Equatable {
     expectedLossPercent = max(Self.leastExpectedLoss, min(Self.mostExpectedLoss, steps * 5))
   }
 
-  private mutating func followCongestion(_ reported: Double, _ roundTrip: Double?, at now: Instant) {
+  private mutating func followCongestion(_ reported: Double, roundTrip: Double?, at now: Instant) {
     if let roundTrip { leastRoundTrip = min(leastRoundTrip ?? roundTrip, roundTrip) }
     let risen = (roundTrip ?? 0) - (leastRoundTrip ?? 0) >= Self.congestionMilliseconds
     let isHeavy = reported >= Self.heavy || (reported >= Self.congested && risen)

@@ -30,7 +30,7 @@ public struct G722Decoder: ~Copyable {
     for index in 0..<count {
       let lower = decodeLow(octets[index])
       let upper = decodeHigh(octets[index])
-      let (first, second) = synthesis.join(lower, upper)
+      let (first, second) = synthesis.join(low: lower, high: upper)
       samples[2 &* index] = Int16(truncatingIfNeeded: first)
       samples[2 &* index &+ 1] = Int16(truncatingIfNeeded: second)
     }

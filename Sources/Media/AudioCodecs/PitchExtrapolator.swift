@@ -81,7 +81,8 @@ struct PitchExtrapolator: ~Copyable {
   /// Clears the state, for another source.
   mutating func reset() {
     history.update(repeating: 0, count: historyLength)
-    (made, floor) = (0, -1)
+    made = 0
+    floor = -1
   }
 
   /// Stores audio that continues the audio stored before.
@@ -93,7 +94,7 @@ struct PitchExtrapolator: ~Copyable {
     let power = Float(SampleSums.energy(history + kept, used)) / Float(used)
     let raised = floor < 0 ? power : floor * 1.0023 + 0.05
     if scale > 1, power <= raised, used > 1 {
-      darkness = Float(SampleSums.product(history + kept, history + kept + 1, used - 1)) / max(1, power * Float(used))
+      darkness = Float(SampleSums.product(history + kept, history + kept + 1, count: used - 1)) / max(1, power * Float(used))
       darkness = max(0, min(0.98, darkness))
     }
     floor = min(power, raised)
@@ -135,7 +136,7 @@ struct PitchExtrapolator: ~Copyable {
     let relative = lag / Float(period) * (1 + 0.5 * trend)
     speed = 1 / relative
     speedChange = -speed * trend / Float(period)
-    let ratio = (power(end - period, period) / power(end - 2 * period, period)).squareRoot()
+    let ratio = (power(from: end - period, count: period) / power(from: end - 2 * period, count: period)).squareRoot()
     decay = 1 - (1 - max(0.5, min(1, ratio))) / Float(period)
     buildCycle()
     limit(likeness)
@@ -144,8 +145,13 @@ struct PitchExtrapolator: ~Copyable {
   }
 
   private mutating func begin(repeating lag: Int) {
-    (period, periods, position, isRepetition) = (lag, 1, 0, true)
-    (speed, speedChange, decay) = (1, 0, 1)
+    period = lag
+    periods = 1
+    position = 0
+    isRepetition = true
+    speed = 1
+    speedChange = 0
+    decay = 1
     buildCycle()
     limit(1)
     step = Float(history[historyLength - 1]) - cycle[period - 1]
@@ -156,12 +162,12 @@ struct PitchExtrapolator: ~Copyable {
   /// (440 and 480 Hz: 25 ms; 400 and 450: 20 ms). Repeating the last period alone of the beat's quiet part would make a hole.
   private func findRepetition() -> Int? {
     let (end, window) = (historyLength, 2 * stage)
-    let own = power(end - window, window)
+    let own = power(from: end - window, count: window)
     var best: (lag: Int, likeness: Float)?
     for lag in longestPeriod + 1...historyLength - window {
-      let there = power(end - window - lag, window)
+      let there = power(from: end - window - lag, count: window)
       guard there > 0.8 * own, there < 1.25 * own else { continue }
-      let product = SampleSums.product(history + (end - window), history + (end - window - lag), window)
+      let product = SampleSums.product(history + (end - window), history + (end - window - lag), count: window)
       let value = product > 0 ? Float(product) / (own * there).squareRoot() : 0
       if value > best?.likeness ?? Self.repeated { best = (lag, value) }
     }
@@ -173,17 +179,17 @@ struct PitchExtrapolator: ~Copyable {
   private static let repeated: Float = 0.985
 
   /// The sum of squares of part of the history, at least 1.
-  private func power(_ start: Int, _ count: Int) -> Float {
+  private func power(from start: Int, count: Int) -> Float {
     Float(1 &+ SampleSums.energy(history + start, count))
   }
 
   /// Correlation of the 10 ms before `end` with those `lag` earlier, normalised by the strength of the latter.
-  private func likeness(_ end: Int, _ lag: Int) -> Float {
-    Self.likeness(history + (end - stage), lag, stage)
+  private func likeness(endingAt end: Int, lag: Int) -> Float {
+    Self.likeness(of: history + (end - stage), lag: lag, count: stage)
   }
 
-  private static func likeness(_ samples: UnsafePointer<Int16>, _ lag: Int, _ count: Int) -> Float {
-    let product = SampleSums.product(samples, samples - lag, count)
+  private static func likeness(of samples: UnsafePointer<Int16>, lag: Int, count: Int) -> Float {
+    let product = SampleSums.product(samples, samples - lag, count: count)
     return product > 0 ? Float(product) / Float(1 &+ SampleSums.energy(samples - lag, count)).squareRoot() : 0
   }
 
@@ -203,7 +209,7 @@ struct PitchExtrapolator: ~Copyable {
         for index in 0..<halved.count { base[index] = Int16((Int(first[4 * index]) + Int(first[4 * index + 1])) / 2) }
       }
       for lag in stride(from: shortestPeriod, through: longestPeriod, by: step) {
-        let value = Self.likeness(base + longestPeriod / step, lag / step, stage / step)
+        let value = Self.likeness(of: base + longestPeriod / step, lag: lag / step, count: stage / step)
         if value > best.score { best = (lag, value) }
       }
     }
@@ -211,16 +217,16 @@ struct PitchExtrapolator: ~Copyable {
     let around = max(shortestPeriod, best.lag - width)...min(longestPeriod, best.lag + width)
     best.score = -1
     for lag in around {
-      let value = likeness(end, lag)
+      let value = likeness(endingAt: end, lag: lag)
       if value > best.score { best = (lag, value) }
     }
     var lag = Float(best.lag)
     if best.lag > shortestPeriod, best.lag < longestPeriod {
-      let (left, right) = (likeness(end, best.lag - 1), likeness(end, best.lag + 1))
+      let (left, right) = (likeness(endingAt: end, lag: best.lag - 1), likeness(endingAt: end, lag: best.lag + 1))
       let bend = left - 2 * best.score + right
       if bend < 0 { lag += max(-0.5, min(0.5, 0.5 * (left - right) / bend)) }
     }
-    return (lag, best.score / power(end - stage, stage).squareRoot())
+    return (lag, best.score / power(from: end - stage, count: stage).squareRoot())
   }
 
   /// The period one period earlier.
@@ -228,7 +234,7 @@ struct PitchExtrapolator: ~Copyable {
     let end = historyLength - period
     var best = (lag: period, score: Float(-1))
     for lag in max(shortestPeriod, period - 4 * scale)...min(longestPeriod + 5 * scale, period + 4 * scale) {
-      let value = likeness(end, lag)
+      let value = likeness(endingAt: end, lag: lag)
       if value > best.score { best = (lag, value) }
     }
     return Float(best.lag)
@@ -253,8 +259,10 @@ struct PitchExtrapolator: ~Copyable {
   /// Limits the strength: repeating the last period of a beginning vowel would make 20 ms of it where there were three.
   private mutating func limit(_ likeness: Float) {
     let window = 2 * stage
-    let loudest = max(power(historyLength - window, window), power(historyLength - 2 * window, window)) / Float(window)
-    let own = power(historyLength - period, period) / Float(period)
+    let loudest =
+      max(power(from: historyLength - window, count: window), power(from: historyLength - 2 * window, count: window))
+      / Float(window)
+    let own = power(from: historyLength - period, count: period) / Float(period)
     strength = min(1, (1.58 * loudest / own).squareRoot()) * (1 - Self.unvoicedShare * (1 - min(1, likeness)))
     background = max(0, min(floor, Self.loudestBackground)).squareRoot()
     highest = 0

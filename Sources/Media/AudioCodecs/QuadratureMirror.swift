@@ -25,7 +25,7 @@ struct QuadratureMirror: ~Copyable {
   }
 
   /// The receive filter: both bands at 15 bits to two samples.
-  @inline(__always) func join(_ low: Int32, _ high: Int32) -> (Int32, Int32) {
+  @inline(__always) func join(low: Int32, high: Int32) -> (Int32, Int32) {
     past.update(from: past + 2, count: 22)
     (past[22], past[23]) = (low &+ high, low &- high)
     var (first, second): (Int32, Int32) = (0, 0)

@@ -56,19 +56,20 @@ public struct SilenceDetector: Sendable {
     }
     let mean = Double(total) / Double(samples.count)
     let (energy, highEnergy) = (max(0, Double(sum) / Double(samples.count) - mean * mean), Double(high) / Double(samples.count))
-    follow(energy, highEnergy)
-    guard stands(energy, highEnergy) || isTonal(samples, energy) else {
+    follow(energy, high: highEnergy)
+    guard stands(energy, high: highEnergy) || isTonal(samples, energy) else {
       talking = 0
       hang = max(0, hang &- 1)
       return hang == 0
     }
     talking &+= 1
-    (speechSum, speechTicks) = (speechSum + energy, speechTicks &+ 1)
+    speechSum = speechSum + energy
+    speechTicks = speechTicks &+ 1
     hang = max(hang, talking >= 3 ? Self.hangOver : Self.shortHangOver)
     return false
   }
 
-  private func stands(_ energy: Double, _ high: Double) -> Bool {
+  private func stands(_ energy: Double, high: Double) -> Bool {
     if energy >= Self.alwaysHeard { return true }
     if energy <= Self.neverHeard { return false }
     return energy > least.min() * Self.ratio || high > leastHigh.min() * Self.ratio
@@ -83,7 +84,7 @@ public struct SilenceDetector: Sendable {
     return tonality >= Self.tonalGain
   }
 
-  private mutating func follow(_ energy: Double, _ high: Double) {
+  private mutating func follow(_ energy: Double, high: Double) {
     if ticksInWindow == Self.windowTicks {
       least = SIMD4(energy, least.x, least.y, least.z)
       leastHigh = SIMD4(high, leastHigh.x, leastHigh.y, leastHigh.z)

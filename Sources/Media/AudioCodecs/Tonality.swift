@@ -56,7 +56,8 @@ enum Tonality {
         let (first, second) = (predictor[low], predictor[high])
         predictor[low] = first + reflection * second
         if low != high { predictor[high] = second + reflection * first }
-        (low, high) = (low &+ 1, high &- 1)
+        low = low &+ 1
+        high = high &- 1
       }
       error *= 1 - reflection * reflection
       guard error > 0 else { return .greatestFiniteMagnitude }

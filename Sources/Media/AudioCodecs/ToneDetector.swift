@@ -154,15 +154,15 @@ public struct ToneDetector: ~Copyable {
     let energy = energies.sum()
     guard energy >= Self.leastEnergy else { return 0 }
     // Two halves, each from its first sample.
-    let (firstRe, firstIm) = join(real.0, imaginary.0, real.1, imaginary.1)
-    let (secondRe, secondIm) = join(real.2, imaginary.2, real.3, imaginary.3)
+    let (firstRe, firstIm) = join(re: real.0, im: imaginary.0, nextRe: real.1, nextIm: imaginary.1)
+    let (secondRe, secondIm) = join(re: real.2, im: imaginary.2, nextRe: real.3, nextIm: imaginary.3)
     let power = firstRe * firstRe + firstIm * firstIm + secondRe * secondRe + secondIm * secondIm
     let row = strongest(power.lowHalf)
     let column = strongest(power.highHalf)
     // A sine of amplitude a has energy a²h/2 in a half of h samples, and its sum has the power (ah/2)².
     guard (power[row] + power[4 + column]) * (2 / Float(Self.window / 2)) >= Self.plausible * energy else { return 0 }
-    guard let low = frequency(row, firstRe, firstIm, secondRe, secondIm),
-      let high = frequency(4 + column, firstRe, firstIm, secondRe, secondIm)
+    guard let low = frequency(row, firstRe: firstRe, firstIm: firstIm, secondRe: secondRe, secondIm: secondIm),
+      let high = frequency(4 + column, firstRe: firstRe, firstIm: firstIm, secondRe: secondRe, secondIm: secondIm)
     else { return 0 }
     guard let fit = TwoSines(samples, from: oldest, count: Self.window, low: low, high: high) else { return 0 }
     guard fit.explained >= Self.explained * energy, fit.lowPower > 0, Self.twist.contains(fit.highPower / fit.lowPower) else {
@@ -172,7 +172,7 @@ public struct ToneDetector: ~Copyable {
   }
 
   /// The correlation of two hops, the second rotated back to the first's beginning.
-  private func join(_ re: SIMD8<Float>, _ im: SIMD8<Float>, _ nextRe: SIMD8<Float>, _ nextIm: SIMD8<Float>)
+  private func join(re: SIMD8<Float>, im: SIMD8<Float>, nextRe: SIMD8<Float>, nextIm: SIMD8<Float>)
     -> (SIMD8<Float>, SIMD8<Float>)
   {
     (re + nextRe * hopCos - nextIm * hopSin, im + nextRe * hopSin + nextIm * hopCos)
@@ -186,7 +186,7 @@ public struct ToneDetector: ~Copyable {
 
   /// The true frequency near the nominal one, from the rotation between the halves; nil if it is too far off.
   private func frequency(
-    _ index: Int, _ firstRe: SIMD8<Float>, _ firstIm: SIMD8<Float>, _ secondRe: SIMD8<Float>, _ secondIm: SIMD8<Float>
+    _ index: Int, firstRe: SIMD8<Float>, firstIm: SIMD8<Float>, secondRe: SIMD8<Float>, secondIm: SIMD8<Float>
   ) -> Float? {
     // The second half, rotated back by two hops at the nominal frequency.
     let (c, s) = (hopCos[index] * hopCos[index] - hopSin[index] * hopSin[index], 2 * hopCos[index] * hopSin[index])

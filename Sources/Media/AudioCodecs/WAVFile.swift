@@ -119,14 +119,15 @@ public enum WAVFile {
 
   /// A PCM 16-bit mono WAV file of samples of this band.
   public static func bytes(of samples: [Int16], _ band: AudioBand = .narrowband) -> [UInt8] {
-    func little(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
-    var out: [UInt8] = Array("RIFF".utf8) + little(36 + samples.count * 2, 4) + Array("WAVEfmt ".utf8)
+    func little(_ value: Int, bytes count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+    var out: [UInt8] = Array("RIFF".utf8) + little(36 + samples.count * 2, bytes: 4) + Array("WAVEfmt ".utf8)
     out +=
-      little(16, 4) + little(1, 2) + little(1, 2) + little(band.sampleRateHz, 4) + little(2 * band.sampleRateHz, 4) + little(2, 2)
-      + little(16, 2)
-    out += Array("data".utf8) + little(samples.count * 2, 4)
+      little(16, bytes: 4) + little(1, bytes: 2) + little(1, bytes: 2) + little(band.sampleRateHz, bytes: 4)
+      + little(2 * band.sampleRateHz, bytes: 4) + little(2, bytes: 2)
+      + little(16, bytes: 2)
+    out += Array("data".utf8) + little(samples.count * 2, bytes: 4)
     out.reserveCapacity(out.count + samples.count * 2)
-    for sample in samples { out += little(Int(sample), 2) }
+    for sample in samples { out += little(Int(sample), bytes: 2) }
     return out
   }
 }

@@ -192,7 +192,8 @@ extension DTLSAssociation {
       let keys = SRTPKeyMaterial(profile: profile, exported: block)
     else { return refuse(.drainQueue()) }
     block.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
-    (keyMaterial, state) = (keys, .established)
+    keyMaterial = keys
+    state = .established
   }
 
   /// Ends a handshake that OpenSSL accepted; close_notify spares the peer a time-out.

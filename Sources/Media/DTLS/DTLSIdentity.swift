@@ -20,7 +20,7 @@ public final class DTLSIdentity: Sendable {
     defer { X509_free(certificate) }
     guard let fingerprint = DTLSFingerprint(of: certificate, .sha256) else { throw .unavailable }
     guard let context = SSL_CTX_new(DTLS_method()) else { throw .drainQueue() }
-    guard configure(context, key, certificate, profiles) else {
+    guard configure(context, key: key, certificate: certificate, profiles: profiles) else {
       SSL_CTX_free(context)
       throw .drainQueue()
     }
@@ -31,7 +31,7 @@ public final class DTLSIdentity: Sendable {
   deinit { SSL_CTX_free(context) }
 }
 
-private func configure(_ context: OpaquePointer, _ key: OpaquePointer, _ certificate: OpaquePointer, _ profiles: [SRTPProfile])
+private func configure(_ context: OpaquePointer, key: OpaquePointer, certificate: OpaquePointer, profiles: [SRTPProfile])
   -> Bool
 {
   SSL_CTX_set_options(context, cossl_op_no_query_mtu() | cossl_op_no_renegotiation() | cossl_op_no_ticket())

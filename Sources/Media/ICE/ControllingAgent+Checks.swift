@@ -113,7 +113,8 @@ extension ControllingAgent {
   mutating func select(_ index: Int, _ now: Instant, _ output: inout Output) {
     let check = pairs[index]
     let isSame = consent?.pair == check.pair && consent?.belongs(to: credentials) == true
-    (state, nominateAt) = (.connected, nil)
+    state = .connected
+    nominateAt = nil
     if isSame { return }
     if mode == .regular || !isControlling {
       for other in pairs.indices where other != index {

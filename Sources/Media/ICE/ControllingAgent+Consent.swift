@@ -39,7 +39,8 @@ extension ControllingAgent {
     consent?.nextAt = now
     guard isControlling, state != .failed else { return }
     for index in pairs.indices where pairs[index].pair != consent?.pair && pairs[index].transaction == nil {
-      (pairs[index].isWaiting, pairs[index].hasFailed) = (true, false)
+      pairs[index].isWaiting = true
+      pairs[index].hasFailed = false
     }
     nextPaceAt = max(now, nextPaceAt)
   }
@@ -50,7 +51,8 @@ extension ControllingAgent {
     probingSince = nil
     guard state == .connected else { return }
     for index in pairs.indices where pairs[index].pair != consent?.pair {
-      (pairs[index].isWaiting, pairs[index].transaction) = (false, nil)
+      pairs[index].isWaiting = false
+      pairs[index].transaction = nil
     }
   }
 

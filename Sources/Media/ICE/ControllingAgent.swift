@@ -91,14 +91,14 @@ public struct ControllingAgent: Sendable {
   public mutating func addLocal(_ candidate: Candidate) {
     guard locals.count < Limits.localCandidates, !locals.contains(where: { $0.address == candidate.address }) else { return }
     locals.append(candidate)
-    for remote in remotes { addPair(candidate, remote) }
+    for remote in remotes { addPair(local: candidate, remote: remote) }
   }
 
   /// Adds a candidate of the peer, from its description or trickled.
   public mutating func addRemote(_ candidate: Candidate) {
     guard remotes.count < Limits.remoteCandidates, !remotes.contains(where: { $0.address == candidate.address }) else { return }
     remotes.append(candidate)
-    for local in locals { addPair(local, candidate) }
+    for local in locals { addPair(local: local, remote: candidate) }
   }
 
   /// The peer's ufrag and password.
@@ -115,11 +115,16 @@ public struct ControllingAgent: Sendable {
   public mutating func restart(ufrag: String, password: String) {
     previous = credentials
     credentials = Credentials(localUfrag: Array(ufrag.utf8), localKey: IntegrityKey(password: password))
-    (locals, remotes, pairs, areCandidatesComplete) = ([], [], [], false)
-    (nominateAt, checkingSince, state) = (nil, nil, .checking)
+    locals = []
+    remotes = []
+    pairs = []
+    areCandidatesComplete = false
+    nominateAt = nil
+    checkingSince = nil
+    state = .checking
   }
 
-  mutating func addPair(_ local: Candidate, _ remote: Candidate) {
+  mutating func addPair(local: Candidate, remote: Candidate) {
     guard local.address.ip.canReach(remote.address.ip), pairs.count < Limits.pairs else { return }
     pairs.append(CheckPair(local: local, remote: remote, isControlling: isControlling))
     pairs.sort { $0.priority > $1.priority }

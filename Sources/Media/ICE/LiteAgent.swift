@@ -40,8 +40,6 @@ public struct LiteAgent: Sendable {
 
   /// The remote address media is sent to; nil until the first USE-CANDIDATE. `follow` and `followUnchecked` move it.
   public private(set) var nomination: Nomination?
-  /// When the peer last proved that it knows the password (consent, RFC 7675 as a lite agent has it).
-  public private(set) var lastAuthenticatedAt: Instant?
   /// The newest generation.
   public var generation: Int { generations.last?.number ?? 0 }
 
@@ -82,7 +80,9 @@ public struct LiteAgent: Sendable {
     nomination = nil
     validated.removeAll(keepingCapacity: true)
     guard var last = generations.last else { return }
-    (last.number, last.remoteUfrag, last.expiresAt) = (max(last.number, generation), Array(remoteUfrag.utf8), .distantFuture)
+    last.number = max(last.number, generation)
+    last.remoteUfrag = Array(remoteUfrag.utf8)
+    last.expiresAt = .distantFuture
     generations = [last]
   }
 
@@ -172,7 +172,6 @@ extension LiteAgent {
     let key = generations[index].key
     guard message.hasIntegrity(key) else { return ignored(.wrongIntegrity) }
 
-    lastAuthenticatedAt = now
     guard message.unknownRequired.isEmpty else {
       let count = answer(message, key, reply) { $0.addUnknown(message.unknownRequired) }
       return Outcome(verdict: .unknownAttribute, replyCount: count)

@@ -89,9 +89,11 @@ struct ArrivalDelay: ~Copyable {
   mutating func note(_ transit: Int64) {
     slowestLeft &-= 1
     if slowestLeft == 0 {
-      (slowest, slowestLeft) = (transit, Self.hold)
+      slowest = transit
+      slowestLeft = Self.hold
     } else if transit >= slowest {
-      (slowest, slowestLeft) = (transit, Self.hold)
+      slowest = transit
+      slowestLeft = Self.hold
     }
   }
 
@@ -165,7 +167,8 @@ struct ArrivalDelay: ~Copyable {
   @inline(never) private mutating func endGroup() {
     let (mask, newest, own) = (Self.groups &- 1, group, groupMinimum)
     minima[newest & mask] = own
-    (groupMinimum, filled) = (.max, 0)
+    groupMinimum = .max
+    filled = 0
     group = newest &+ 1
     current = transits + (group & mask) &* 8
     // The whole window is searched only when the lowest leaves it.
@@ -204,10 +207,20 @@ struct ArrivalDelay: ~Copyable {
   /// The timeline jumped: the spread stays known, the minima do not. Packets that are each less late than the one before were
   /// held back by a stall, before the jump and after it.
   mutating func timelineChanged() {
-    (group, filled, slowestLeft, inStall, repairGroups) = (0, 0, Self.hold, true, 0)
-    (bridging, bridgeGroups, bridgedAt) = (Self.noBridging, 0, .min / 2)
+    group = 0
+    filled = 0
+    slowestLeft = Self.hold
+    inStall = true
+    repairGroups = 0
+    bridging = Self.noBridging
+    bridgeGroups = 0
+    bridgedAt = .min / 2
     current = transits
-    (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
+    groupMinimum = .max
+    recentMinimum = .max
+    startMaximum = .min
+    slowest = .min
+    previous = .max / 4
     minima.update(repeating: .max, count: Self.groups)
     windowMinima.update(repeating: .max, count: Self.groups)
   }

@@ -111,13 +111,19 @@ struct DelayHistogram: ~Copyable {
 
   /// Searches all bins at once: the first result, when the search under way began with hardly any entries.
   mutating func search() {
-    (searched, above, bestBin, bestCost) = (0, 0, 0, .infinity)
+    searched = 0
+    above = 0
+    bestBin = 0
+    bestCost = .infinity
     search(from: Self.bins)
   }
 
   private mutating func finish() {
     units = Int64(min(Self.upperEdge(bestBin), Limits.delayMilliseconds)) &* unitsPerMillisecond
-    (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)
+    searched = Self.bins
+    above = 0
+    bestBin = 0
+    bestCost = .infinity
   }
 
   /// 0…31: 1 ms, 32…63: 2 ms, 64…95: 4 ms, 96…127: 8 ms.
@@ -138,7 +144,8 @@ struct DelayHistogram: ~Copyable {
   /// Scales the weights down, and removes the rounding errors of their sums.
   private mutating func rescale() {
     let factor = 1 / weight
-    (total, above) = (0, 0)
+    total = 0
+    above = 0
     for position in 0..<Self.bins {
       mass[position] *= factor
       if position >= searched { above += mass[position] }
@@ -149,7 +156,13 @@ struct DelayHistogram: ~Copyable {
 
   mutating func removeAll() {
     mass.update(repeating: 0, count: Self.bins)
-    (weight, total, units, highestBin) = (1, 0, 0, 0)
-    (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)
+    weight = 1
+    total = 0
+    units = 0
+    highestBin = 0
+    searched = Self.bins
+    above = 0
+    bestBin = 0
+    bestCost = .infinity
   }
 }

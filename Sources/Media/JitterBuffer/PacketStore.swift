@@ -110,7 +110,8 @@ struct PacketStore: ~Copyable {
 
   mutating func removeAll() {
     for position in 0..<Limits.packets { slots[position].sequence = -1 }
-    (freeRooms, largeInUse) = (.max, 0)
+    freeRooms = .max
+    largeInUse = 0
   }
 
   /// The payload of a packet that is stored, or was removed since the last `put`.

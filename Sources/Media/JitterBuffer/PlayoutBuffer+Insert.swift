@@ -18,28 +18,30 @@ extension PlayoutBuffer {
     // Only audio chooses a source.
     let verdict = duration > 0 || header.ssrc == source ? active.admit(header.ssrc, at: now) : .inactive
     guard verdict == .active, let source, let sequence = extendedSequence(header, source: source) else {
-      return resynchronise(header, payload, audio, verdict, arrival)
+      return resynchronise(header, payload: payload, audio: audio, verdict: verdict, arrival: arrival)
     }
     // Before play-out an overtaken packet still becomes the first, as long as all stored ones lie within the store's size.
-    if sequence < next, started || highest &- sequence >= Int64(Limits.packets) { return tooLate(header, sequence, arrival) }
+    if sequence < next, started || highest &- sequence >= Int64(Limits.packets) {
+      return tooLate(header, sequence: sequence, arrival: arrival)
+    }
     guard store.packet(sequence) == nil else {
       statistics.duplicate &+= 1
       return .duplicate
     }
-    if duration > 0 { followClock(header, sequence, duration: Int64(duration), arrival) }
+    if duration > 0 { followClock(header, sequence: sequence, duration: Int64(duration), arrival: arrival) }
     let timestamp = line(header.timestamp)
     let step = timestamp &- lastTimestamp
     let limit = Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond
     if step.magnitude > limit, (step &- (arrival &- lastArrival)).magnitude > limit, duration > 0 {
-      return begin(header, payload, audio, arrival)
+      return begin(header, payload: payload, audio: audio, arrival: arrival)
     }
     let late = arrival &- lastArrival &- step
     if overdue != nil || late >= Int64(Limits.standstillMilliseconds) &* unitsPerMillisecond, duration > 0 {
-      judgeStandstill(sequence, step, late: late, arrival)
+      judgeStandstill(sequence: sequence, step: step, late: late, arrival: arrival)
     }
     if sequence &- next >= Int64(Limits.packets) { makeRoom(for: sequence) }
     let length = audio.duration
-    let result = keep(sequence, timestamp, header.timestamp, payload: payload, audio, arrival)
+    let result = keep(sequence, timestamp: timestamp, stamp: header.timestamp, payload: payload, audio: audio, arrival: arrival)
     guard result == .stored else { return result }
     if !started, sequence < next { (next, position) = (sequence, timestamp) }
     if length > 0, Int64(length) != packetDuration { (packetDuration, grainTick) = (Int64(length), -1) }
@@ -62,14 +64,14 @@ extension PlayoutBuffer {
   }
 
   /// Learns the sender's clock: compares the timestamp step between consecutive numbers with the packets' duration.
-  @inline(__always) private mutating func followClock(_ header: RTPHeader, _ sequence: Int64, duration: Int64, _ arrival: Int64) {
+  @inline(__always) private mutating func followClock(_ header: RTPHeader, sequence: Int64, duration: Int64, arrival: Int64) {
     let step = Int64(header.timestamp.distance(from: lastStamp))
     guard sequence == highest &+ 1, duration == packetDuration, clock.units(step) != duration else { return clock.interrupt() }
     if clock.learn(step: step, duration: duration, arrival: arrival) { delay.timelineChanged() }
   }
 
   @inline(__always) private mutating func keep(
-    _ sequence: Int64, _ timestamp: Int64, _ stamp: RTPTimestamp, payload: Span<UInt8>, _ audio: Incoming, _ arrival: Int64
+    _ sequence: Int64, timestamp: Int64, stamp: RTPTimestamp, payload: Span<UInt8>, audio: Incoming, arrival: Int64
   ) -> Insertion {
     let duration = audio.duration
     let packet = StoredPacket(
@@ -82,7 +84,9 @@ extension PlayoutBuffer {
     highest = max(highest, sequence)
     guard duration > 0 else { return .stored }
     delay.arrived(transit: arrival &- timestamp, inTime: true)
-    (lastTimestamp, lastStamp, lastArrival) = (timestamp, stamp, arrival)
+    lastTimestamp = timestamp
+    lastStamp = stamp
+    lastArrival = arrival
     return .stored
   }
 
@@ -103,7 +107,7 @@ extension PlayoutBuffer {
     return highest &+ Int64(distance)
   }
 
-  @inline(never) private mutating func tooLate(_ header: RTPHeader, _ sequence: Int64, _ arrival: Int64) -> Insertion {
+  @inline(never) private mutating func tooLate(_ header: RTPHeader, sequence: Int64, arrival: Int64) -> Insertion {
     let behind = next &- 1 &- sequence
     if behind < 64, played >> UInt64(behind) & 1 == 1 {
       statistics.duplicate &+= 1
@@ -119,7 +123,7 @@ extension PlayoutBuffer {
 
   /// If a packet arrives long after the one before it without a missing number, and the next one a packet's duration later, the
   /// sender's clock stood still, and earlier delays no longer apply.
-  @inline(never) private mutating func judgeStandstill(_ sequence: Int64, _ step: Int64, late: Int64, _ arrival: Int64) {
+  @inline(never) private mutating func judgeStandstill(sequence: Int64, step: Int64, late: Int64, arrival: Int64) {
     let isNext = sequence == highest &+ 1
     if let overdue, isNext, overdue == highest, arrival &- lastArrival >= step / 2 {
       delay.timelineChanged()
@@ -132,7 +136,7 @@ extension PlayoutBuffer {
   /// Handles a distant number or another source. A number is accepted if the stream was silent for 100 ms, or if its successor
   /// follows; a source by the rule of `ActiveSource`.
   @inline(never) private mutating func resynchronise(
-    _ header: RTPHeader, _ payload: Span<UInt8>, _ audio: Incoming, _ verdict: ActiveSource.Verdict, _ arrival: Int64
+    _ header: RTPHeader, payload: Span<UInt8>, audio: Incoming, verdict: ActiveSource.Verdict, arrival: Int64
   ) -> Insertion {
     let isBelieved =
       switch verdict {
@@ -146,11 +150,11 @@ extension PlayoutBuffer {
       statistics.outOfRange &+= 1
       return .outOfRange
     }
-    return begin(header, payload, audio, arrival)
+    return begin(header, payload: payload, audio: audio, arrival: arrival)
   }
 
   @inline(never) private mutating func begin(
-    _ header: RTPHeader, _ payload: Span<UInt8>, _ audio: Incoming, _ arrival: Int64
+    _ header: RTPHeader, payload: Span<UInt8>, audio: Incoming, arrival: Int64
   ) -> Insertion {
     let isFirst = source == nil
     if !isFirst { statistics.resynchronised &+= 1 }
@@ -162,16 +166,24 @@ extension PlayoutBuffer {
     // Leaves room below for overtaken packets: numbers stay positive.
     highest = 65_536 &+ Int64(header.sequence.raw)
     let timestamp = Int64(header.timestamp.raw)
-    (next, position) = (highest, timestamp)
-    (started, played, waited, slack) = (false, 0, 0, .min / 2)
-    (lateAt, lossyThrough) = (.min / 2, .min / 2)
-    (overdue, stoodStill) = (nil, false)
-    (packetDuration, grainTick) = (Int64(audio.duration), -1)
+    next = highest
+    position = timestamp
+    started = false
+    played = 0
+    waited = 0
+    slack = .min / 2
+    lateAt = .min / 2
+    lossyThrough = .min / 2
+    overdue = nil
+    stoodStill = false
+    packetDuration = Int64(audio.duration)
+    grainTick = -1
     lastStamp = header.timestamp
     delay.timelineChanged()
-    let result = keep(highest, timestamp, header.timestamp, payload: payload, audio, arrival)
+    let result = keep(highest, timestamp: timestamp, stamp: header.timestamp, payload: payload, audio: audio, arrival: arrival)
     // The packet began the stream even if it was refused for its size.
-    (lastTimestamp, lastArrival) = (timestamp, arrival)
+    lastTimestamp = timestamp
+    lastArrival = arrival
     return result != .stored ? result : isFirst ? .stored : .resynchronised
   }
 

@@ -189,10 +189,14 @@ public struct PlayoutBuffer: ~Copyable {
     delay.removeAll()
     source = nil
     candidate = nil
-    (active, clock) = (ActiveSource(), SenderClock())
-    (started, grainTick) = (false, -1)
-    (waited, slack) = (0, .min / 2)
-    (overdue, stoodStill) = (nil, false)
+    active = ActiveSource()
+    clock = SenderClock()
+    started = false
+    grainTick = -1
+    waited = 0
+    slack = .min / 2
+    overdue = nil
+    stoodStill = false
   }
 
   /// Converts to the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.

@@ -63,16 +63,18 @@ public enum TimeScale {
     let shortestLag = shortestLag * scale
     let window = min(longestLag * scale, count - longest)
     guard window >= shortestLag else { return nil }
-    let energy = products(samples, samples, window).energy
+    let energy = products(samples, samples, count: window).energy
     if energy <= Float(quiet * window) {
       let end = samples + (count - window)
       // Any lag will do, if the far end is quiet as well.
-      if products(end, end, window).energy <= Float(quiet * window) { return (min(longest, longestQuietLag * scale), 1, true) }
+      if products(end, end, count: window).energy <= Float(quiet * window) {
+        return (min(longest, longestQuietLag * scale), 1, true)
+      }
     }
     var best = (lag: shortestLag, likeness: Float(-1))
     func consider(_ lag: Int) {
       let shifted = samples + lag
-      let (dot, own) = products(samples, shifted, window)
+      let (dot, own) = products(samples, shifted, count: window)
       guard dot > 0 else { return }
       let likeness = dot / max(1, (energy * own).squareRoot())
       if likeness > best.likeness { best = (lag, likeness) }
@@ -88,8 +90,7 @@ public enum TimeScale {
 
   /// The sum of products of two stretches, and the sum of squares of the second; eight samples at a time, arranged so that they
   /// become multiply-add instructions.
-  private static func products(_ a: UnsafePointer<Int16>, _ b: UnsafePointer<Int16>, _ count: Int) -> (dot: Float, energy: Float)
-  {
+  private static func products(_ a: UnsafePointer<Int16>, _ b: UnsafePointer<Int16>, count: Int) -> (dot: Float, energy: Float) {
     let (left, right) = (UnsafeRawPointer(a), UnsafeRawPointer(b))
     var (dots, squares) = (SIMD2<Int64>.zero, SIMD2<UInt64>.zero)
     var index = 0

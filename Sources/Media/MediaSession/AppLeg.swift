@@ -1,81 +1,40 @@
 import TrunklineBytes
 import TrunklineICE
 import TrunklineRTP
-import TrunklineSRTP
 
-/// The SRTP contexts of one DTLS association, both directions.
-struct LegSecurity: ~Copyable {
-  var sender: SRTPSender
-  var receiver: SRTPReceiver
-
-  /// Each side protects with the keys of its DTLS role (RFC 5764 §4.2).
-  init(_ keys: SRTPKeyMaterial, isClient: Bool, seed: UInt64) throws(SRTPError) {
-    let (own, peers) = isClient ? (keys.client, keys.server) : (keys.server, keys.client)
-    let sender = try SRTPSender(keys.profile, own)
-    let receiver = try SRTPReceiver(keys.profile, peers, seed: seed)
-    self.sender = sender
-    self.receiver = receiver
-  }
-}
-
-/// One device's leg: ICE, the keys, and the numbers of both streams. The audio itself is the session's, for the winner only.
+/// One device's leg: its ICE pair (`AppPath`), its keys (`LegKeys`), its handshakes, and the numbers of both streams. The audio
+/// itself is the session's, for the winner only.
 ///
 /// | event | pair | keys |
 /// |---|---|---|
 /// | authenticated STUN | the address may send DTLS and SRTP | – |
-/// | … with USE-CANDIDATE | sent to from now on | – |
-/// | SRTP from an address that was checked since the pair fell silent, a second ago | sent to from now on | – |
-/// | five packets of SRTP in a row from an address that was not, the pair silent for 2.5 s | sent to from now on | – |
 /// | handshake complete | – | wait for the fingerprint |
-/// | fingerprint matches | – | installed; beside present keys: pending until their first valid packet |
+/// | fingerprint matches | – | `install` |
 /// | fingerprint differs | – | the leg failed |
 /// | restart, same fingerprint | new credentials; the old pair is received for 5 s more | stay |
 struct AppLeg: ~Copyable {
   let id: AppLegID
   // Fields that every packet touches come first, in as few cache lines as possible.
-  /// The route of our packets: the nominated pair's, before a nomination the last validated address's.
-  var route = PacketRoute(raw: -1)
-  var encoding = AudioEncoding.opus
+  private(set) var encoding = AudioEncoding.opus
   /// 255 until the remote description is known.
-  var payloadType: UInt8 = 255
-  var payloadLength = PayloadLength(.opus)
-  var telephoneEvent48: UInt8 = 255
-  var telephoneEvent8: UInt8 = 255
-  var isNominated = false
-  var isSilent = false
-  var failed = false
-  var address: SocketAddress?
-  var lastAuthenticated: Instant?
-  /// When the last valid packet from `address` arrived.
-  var lastReceived = Instant.zero
-  /// The address of the last valid packets that were not from `address`, and how many came in a row.
-  var elsewhere: (address: SocketAddress, count: Int)?
+  private(set) var payloadType: UInt8 = 255
+  private(set) var payloadLength = PayloadLength(.opus)
+  private(set) var telephoneEvent48: UInt8 = 255
+  private(set) var telephoneEvent8: UInt8 = 255
+  var path = AppPath()
+  var liveness = Liveness()
   /// The SSRC that was reported in `MediaOutput.sources`.
-  var saidSource: UInt32?
-  var pending: LegSecurity?
-  var security: LegSecurity?
+  private var reportedSource: UInt32?
+  var keys = LegKeys()
   var stream: OutgoingStream
   var budget = PacketBudget()
-  /// Duration of the last audio packet.
-  var packetMilliseconds = Double(Frame.milliseconds)
-  var bytesReceived: UInt64 = 0
-  var dropped: UInt64 = 0
+  var received = ReceivedTotals()
   var reception = ReceiverStatistics(clockRateHz: 48_000)
   var reports = ReportState(interval: Limits.appReportInterval)
 
-  /// The SRTP profile of the keys that were installed last.
-  var profileName: String?
-  /// Counts the DTLS associations.
-  var association: UInt32 = 0
-  /// Our ClientHello of this association was requested.
-  var isHandshakeStarted = false
-  var handshakeBudget = RateLimit(
-    perSecond: Limits.handshakeDatagramsPerSecond, burst: Limits.handshakeDatagramBurst)
-  /// The source of the last DTLS datagram, for the answer.
-  var handshakeRoute = PacketRoute(raw: -1)
-  var handshakeAddress: SocketAddress?
-  var local: AppLegLocal
-  var remote: AppLegRemote?
+  var handshake = LegHandshake()
+  private var local: AppLegLocal
+  private(set) var remote: AppLegRemote?
   /// Also answers the checks of the old pair after a restart.
   var agent: LiteAgent
   /// Local ufrags of all generations that may still be checked.
@@ -89,7 +48,14 @@ struct AppLeg: ~Copyable {
     stream = OutgoingStream(ssrc: local.ssrc, sequence: sequence, timestamp: timestamp, clockRateHz: 48_000)
   }
 
-  var isReady: Bool { security != nil && address != nil && payloadType != 255 }
+  var isReady: Bool { keys.isInstalled && path.address != nil && payloadType != 255 }
+
+  /// Whether audio came under an SSRC that the receiver does not know as this leg's. HOT
+  @inline(__always) mutating func isNewSource(_ ssrc: UInt32) -> Bool {
+    guard reportedSource != ssrc else { return false }
+    reportedSource = ssrc
+    return true
+  }
 
   /// Copies the remote description's codec and payload types to the fields that packets are compared with.
   mutating func apply(_ remote: AppLegRemote) {
@@ -98,9 +64,11 @@ struct AppLeg: ~Copyable {
       reception = ReceiverStatistics(clockRateHz: remote.encoding.clockRateHz)
       stream.unitsPerFrame = remote.encoding.clockRateHz / 50
     }
-    (encoding, payloadType) = (remote.encoding, remote.payloadType)
+    encoding = remote.encoding
+    payloadType = remote.payloadType
     payloadLength = PayloadLength(encoding)
-    (telephoneEvent48, telephoneEvent8) = (remote.telephoneEvent48 ?? 255, remote.telephoneEvent8 ?? 255)
+    telephoneEvent48 = remote.telephoneEvent48 ?? 255
+    telephoneEvent8 = remote.telephoneEvent8 ?? 255
   }
 
   /// Applies the ICE credentials of the description: the first one, a restart with new local ones, or another session's that
@@ -108,7 +76,7 @@ struct AppLeg: ~Copyable {
   mutating func applyCredentials(_ remote: AppLegRemote, newLocal: AppLegLocal?, startsOver: Bool) {
     if startsOver {
       agent.startOver(remoteUfrag: remote.ufrag, generation: remote.generation)
-      (address, isNominated) = (nil, false)
+      path.startOver()
     } else if let newLocal {
       local = newLocal
       ufrags = ufrags.suffix(Limits.generations - 1) + [newLocal.ufrag]

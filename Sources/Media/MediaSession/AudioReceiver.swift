@@ -229,7 +229,7 @@ public struct AudioReceiver: ~Copyable {
       let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
-      if former != nil { lead(.repair, payload.span, free, length) }
+      if former != nil { lead(.repair, payload: payload.span, into: free, length: length) }
       advance(length)
       buffer.statistics.repairedSamples &+= counts(length)
       if result == .played { result = .repaired }
@@ -244,7 +244,8 @@ public struct AudioReceiver: ~Copyable {
   /// Counts audio that was made up while no packet came as lost or late.
   @inline(__always) private mutating func settle() {
     buffer.statistics.concealedSamples &+= counts(unsettled)
-    (unconfirmed, unsettled) = (unsettled, 0)
+    unconfirmed = unsettled
+    unsettled = 0
   }
 
   private mutating func play(_ packet: FetchedPacket, into result: inout PullResult) {
@@ -260,10 +261,11 @@ public struct AudioReceiver: ~Copyable {
       buffer.statistics.damaged &+= 1
       return conceal(samplesOfPacket(packet.duration), into: &result)
     }
-    if former != nil { lead(.packet, payload.span, free, length) }
+    if former != nil { lead(.packet, payload: payload.span, into: free, length: length) }
     advance(length)
     pause.played(upTo: buffer.nextTimestamp)
-    (madeUp, hasAudio) = (0, true)
+    madeUp = 0
+    hasAudio = true
   }
 
   /// Appends received audio that was written to `decoded.free`.
@@ -340,15 +342,15 @@ public struct AudioReceiver: ~Copyable {
       made = decoder.conceal(room.count, into: &samples)
     }
     for index in made..<max(made, room.count) { room[index] = 0 }
-    if former != nil { lead(.conceal, Span(), room, room.count) }
+    if former != nil { lead(.conceal, payload: Span(), into: room, length: room.count) }
   }
 
   /// After a change of the band: replaces `length` new samples by those of the previous band's decoder.
   private mutating func lead(
-    _ source: FormerDecoder.Source, _ payload: Span<UInt8>, _ target: UnsafeMutableBufferPointer<Int16>, _ length: Int
+    _ source: FormerDecoder.Source, payload: Span<UInt8>, into target: UnsafeMutableBufferPointer<Int16>, length: Int
   ) {
     guard let base = target.baseAddress else { return }
-    former?.lead(source, payload, base, length, band)
+    former?.lead(source, payload: payload, into: base, length: length, band: band)
     if former?.isDone == true { former = nil }
   }
 
@@ -423,8 +425,12 @@ public struct AudioReceiver: ~Copyable {
     buffer.reset()
     decoder.reset()
     decoded.removeAll()
-    (madeUp, unsettled, unconfirmed, hasAudio) = (0, 0, 0, false)
-    (start, tickPreference) = (StreamStart(), .none)
+    madeUp = 0
+    unsettled = 0
+    unconfirmed = 0
+    hasAudio = false
+    start = StreamStart()
+    tickPreference = .none
     loudness = SpeechLoudness(band)
     pause = Pause()
     former = nil

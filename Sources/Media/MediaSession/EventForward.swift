@@ -74,17 +74,19 @@ struct EventForward {
     var parts = Parts()
     // One press is sent at a time: of two simultaneous sources, the first one's.
     guard ssrc == self.ssrc || !isActive(at: now) else { return parts }
-    if isRepeatedEnd(event, ssrc, timestamp, at: now) {
-      (lastSeen, source) = (now, timestamp)
+    if isRepeatedEnd(event, ssrc: ssrc, timestamp: timestamp, at: now) {
+      lastSeen = now
+      source = timestamp
       if endsSent < Limits.eventEnds { parts.part = end(at: now) }
       return parts
     }
     // An update that arrives after its end.
     if ended, !event.isEnd, timestamp == source, event.event == code, ssrc == self.ssrc { return parts }
-    let isFirst = begin(event, ssrc, timestamp, incoming, next: next, at: now)
+    let isFirst = begin(event, ssrc: ssrc, timestamp: timestamp, incoming: incoming, next: next, at: now)
     self.outgoing = outgoing
     if timestamp == source { duration = max(duration, event.duration) }
-    (lastSeen, volume) = (now, event.volume)
+    lastSeen = now
+    volume = event.volume
     let tick = UInt64(outgoing.event) / 50
     var units = (before &+ UInt64(event.duration)) &* UInt64(outgoing.event) / UInt64(incoming.event)
     if isFirst, event.isEnd {
@@ -120,20 +122,21 @@ struct EventForward {
   }
 
   private mutating func end(at now: Instant) -> Part {
-    (endsSent, lastEnd) = (endsSent + 1, now)
+    endsSent = endsSent + 1
+    lastEnd = now
     total = max(total, Limits.shortestEventTicks &* UInt64(outgoing.event) / 50)
     return part(of: segment, made(isEnd: true, total &- min(total, segment &* Self.longest)))
   }
 
   /// Whether the event repeats the end of the last press.
-  private func isRepeatedEnd(_ event: TelephoneEvent, _ ssrc: UInt32, _ timestamp: UInt32, at now: Instant) -> Bool {
+  private func isRepeatedEnd(_ event: TelephoneEvent, ssrc: UInt32, timestamp: UInt32, at now: Instant) -> Bool {
     guard ended, event.isEnd, event.event == code, ssrc == self.ssrc else { return false }
     return timestamp == source || now - lastSeen < Self.repetition
   }
 
   /// True for the first packet of a press.
   private mutating func begin(
-    _ event: TelephoneEvent, _ ssrc: UInt32, _ timestamp: UInt32, _ incoming: Clocks, next: UInt32, at now: Instant
+    _ event: TelephoneEvent, ssrc: UInt32, timestamp: UInt32, incoming: Clocks, next: UInt32, at now: Instant
   ) -> Bool {
     let isSame = event.event == code && ssrc == self.ssrc
     if isSame, timestamp == source { return false }
@@ -141,7 +144,8 @@ struct EventForward {
       let step = timestamp &- source
       if let length = segmentLength(step, incoming) {
         before &+= length
-        (source, duration) = (timestamp, 0)
+        source = timestamp
+        duration = 0
         return false
       }
       // A peer that stamps each packet, or only the ends, with the send time.
@@ -155,8 +159,17 @@ struct EventForward {
     let end = start &+ outgoing.stamps(total)
     let overlap = Int32(bitPattern: end &- next)
     let begins = code != 255 && overlap > 0 && overlap < Int32(clamping: outgoing.stream &* 10) ? end : next
-    (code, self.ssrc, source, duration, before, start, segment) = (event.event, ssrc, timestamp, 0, 0, begins, 0)
-    (ended, endsSent, total, lastEnd) = (false, 0, 0, .zero)
+    code = event.event
+    self.ssrc = ssrc
+    source = timestamp
+    duration = 0
+    before = 0
+    start = begins
+    segment = 0
+    ended = false
+    endsSent = 0
+    total = 0
+    lastEnd = .zero
     return true
   }
 

@@ -20,13 +20,13 @@ struct EventSources {
   mutating func receive(
     _ event: TelephoneEvent, of ssrc: UInt32, _ timestamp: RTPTimestamp, clockRateHz: UInt32, stampRateHz: UInt32, at now: Instant
   ) -> ReceivedDigit? {
-    let slot = slot(ssrc, clockRateHz, stampRateHz, at: now)
+    let slot = slot(ssrc, clock: clockRateHz, stamps: stampRateHz, at: now)
     isOpen = true
     sources[slot]?.last = now
     return sources[slot]?.digits.receive(event, timestamp: timestamp, at: now)
   }
 
-  private mutating func slot(_ ssrc: UInt32, _ clock: UInt32, _ stamps: UInt32, at now: Instant) -> Int {
+  private mutating func slot(_ ssrc: UInt32, clock: UInt32, stamps: UInt32, at now: Instant) -> Int {
     var oldest = 0
     for index in sources.indices {
       guard let source = sources[index] else {

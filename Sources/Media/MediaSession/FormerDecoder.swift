@@ -38,7 +38,7 @@ struct FormerDecoder: ~Copyable {
 
   /// Decodes the new decoder's input, and writes its own audio over the `length` samples that the new decoder made.
   mutating func lead(
-    _ source: Source, _ payload: Span<UInt8>, _ target: UnsafeMutablePointer<Int16>, _ length: Int, _ band: AudioBand
+    _ source: Source, payload: Span<UInt8>, into target: UnsafeMutablePointer<Int16>, length: Int, band: AudioBand
   ) {
     let wanted = BandConverter.count(length, from: band, to: decoder.band)
     guard wanted <= Self.capacity, length <= Self.capacity else { return left = 0 }

@@ -30,6 +30,7 @@ struct GroupMember: ~Copyable {
     var time = Instant.zero
     var isNarrow = false
     var isWide = false
+    var isPause = false
   }
   // `Limits.groupFrames` frames in either band; freed in deinit. `frames` states which bands of a frame are set.
   private let narrow: UnsafeMutablePointer<Int16>
@@ -76,18 +77,19 @@ struct GroupMember: ~Copyable {
     let slot = Self.slot(written)
     let (low, high) = (narrow + slot &* AudioBand.narrowband.samplesPerTick, wide + slot &* AudioBand.wideband.samplesPerTick)
     let count = band.samplesPerTick
+    let own = LevelMeter.meanSquare(Span(_unsafeStart: samples, count: count))
+    let isPause = own < max(Limits.groupSilence, power * Limits.groupPause)
+    power = max(own, power * 0.8)
     if band == .wideband {
       high.update(from: samples, count: count)
       if inBoth { toNarrow.convert(samples, count, from: band, to: .narrowband, into: low) }
-      frames[slot] = FrameState(time: now, isNarrow: inBoth, isWide: true)
+      frames[slot] = FrameState(time: now, isNarrow: inBoth, isWide: true, isPause: isPause)
     } else {
       low.update(from: samples, count: count)
       if inBoth { toWide.convert(samples, count, from: band, to: .wideband, into: high) }
-      frames[slot] = FrameState(time: now, isNarrow: true, isWide: inBoth)
+      frames[slot] = FrameState(time: now, isNarrow: true, isWide: inBoth, isPause: isPause)
     }
     written &+= 1
-    let own = LevelMeter.meanSquare(Span(_unsafeStart: samples, count: count))
-    power = max(own, power * 0.8)
   }
 
   /// Adds the next frame for one listener; false: it added nothing. HOT
@@ -134,9 +136,15 @@ struct GroupMember: ~Copyable {
     let first = cursor.read
     cursor.read &+= 1
     guard let samples = samples(first, band) else { return nil }
-    guard written > cursor.read, now - frames[Self.slot(first)].time > Limits.groupDelay else { return (samples, nil) }
+    guard written > cursor.read, waitsTooLong(first, at: now) else { return (samples, nil) }
     defer { cursor.read &+= 1 }
     return (samples, self.samples(cursor.read, band))
+  }
+
+  /// Ticks move by some milliseconds at every beginning of speech, and back: a frame that waits for that alone is heard whole.
+  private func waitsTooLong(_ number: UInt64, at now: Instant) -> Bool {
+    let (frame, second) = (frames[Self.slot(number)], frames[Self.slot(number &+ 1)])
+    return now - frame.time > (frame.isPause && second.isPause ? Limits.groupPauseDelay : Limits.groupDelay)
   }
 
   /// `first` is in the sum already: fades it out, and `second` in.

@@ -17,7 +17,7 @@ public struct MediaGroupID: Hashable, Sendable {
 /// | `add`, at a member's tick to its trunk | adds up the next frame of each other member |
 /// | a fourth talker is 6 dB louder than the quietest of three | replaces that one, within a frame |
 /// | a frame is missing: ticks have moved past each other | the last one is played backwards, fading out |
-/// | a frame waits longer than 25 ms: the same, in reverse | it fades into the next one |
+/// | a frame waits longer than 50 ms, or 30 in a pause: the same, in reverse | it fades into the next one |
 ///
 /// The input is complete: each member's jitter buffer and concealment come before the mixer. Members' ticks stay at the phase
 /// that their own packets need, so nothing is stretched for the group.

@@ -63,11 +63,16 @@ struct HoldPlayer: ~Copyable {
   mutating func replace(_ next: HoldAudio) {
     if case .clip(let clip) = next {
       if narrow == clip.samples(.narrowband) { return }
-      (narrow, wide, count) = (clip.samples(.narrowband), clip.samples(.wideband), clip.count)
+      narrow = clip.samples(.narrowband)
+      wide = clip.samples(.wideband)
+      count = clip.count
     } else {
-      (narrow, wide, count) = (nil, nil, 0)
+      narrow = nil
+      wide = nil
+      count = 0
     }
-    (audio, position) = (next, 0)
+    audio = next
+    position = 0
   }
 
   var playsClip: Bool { narrow != nil }
@@ -77,7 +82,7 @@ struct HoldPlayer: ~Copyable {
   mutating func play(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand) {
     guard narrow != nil else { return }
     if !isPlaying { position = 0 }
-    position = following(band) { k, sample in frame[k] = isPlaying ? sample : mixed(sample, frame[k], k, band) }
+    position = following(band) { k, sample in frame[k] = isPlaying ? sample : mixed(sample, last: frame[k], k: k, band: band) }
     isPlaying = true
   }
 
@@ -85,7 +90,7 @@ struct HoldPlayer: ~Copyable {
   mutating func stop(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand) {
     guard isPlaying else { return }
     isPlaying = false
-    position = following(band) { k, sample in frame[k] = mixed(frame[k], sample, k, band) }
+    position = following(band) { k, sample in frame[k] = mixed(frame[k], last: sample, k: k, band: band) }
   }
 
   /// Passes the clip's next 20 ms to `replace`; returns the position after them.
@@ -102,7 +107,7 @@ struct HoldPlayer: ~Copyable {
   }
 
   /// Cross-fades within a frame: the weighted sum is at most the larger sample.
-  @inline(__always) private func mixed(_ next: Int16, _ last: Int16, _ k: Int, _ band: AudioBand) -> Int16 {
+  @inline(__always) private func mixed(_ next: Int16, last: Int16, k: Int, band: AudioBand) -> Int16 {
     let length = band.samplesPerTick
     return Int16(truncatingIfNeeded: (Int(next) &* k &+ Int(last) &* (length &- k)) / length)
   }

@@ -26,7 +26,7 @@ struct IncomingFormats {
   /// that.
   init(_ formats: [NumberedFormat] = []) {
     for numbered in formats + [NumberedFormat(ComfortNoise.payloadType, .comfortNoise)] {
-      if self.code(numbered.payloadType) == 0 { set(code(of: numbered.format), numbered.payloadType) }
+      if self.code(numbered.payloadType) == 0 { set(code(of: numbered.format), for: numbered.payloadType) }
     }
   }
 
@@ -34,7 +34,7 @@ struct IncomingFormats {
     payloadType & 0x40 == 0 ? lower[Int(payloadType & 0x3f)] : upper[Int(payloadType & 0x3f)]
   }
 
-  private mutating func set(_ code: UInt8, _ payloadType: UInt8) {
+  private mutating func set(_ code: UInt8, for payloadType: UInt8) {
     if payloadType & 0x40 == 0 { lower[Int(payloadType & 0x3f)] = code } else { upper[Int(payloadType & 0x3f)] = code }
   }
 

@@ -87,9 +87,14 @@ enum Limits {
   static let groupTalkers = 3
   /// How much louder, as a ratio of powers, a left-out talker must be than the quietest heard one: 6 dB.
   static let louderTalker = 4.0
-  /// Frames of a member that wait for the others, and how long one may wait: a tick, and the ticks' moves.
+  /// Frames of a member that wait for the others, and how long one may wait: a tick, and what ticks move by within a word. In a
+  /// pause a frame less is not heard.
   static let groupFrames = 4
-  static let groupDelay: Duration = .milliseconds(25)
+  static let groupDelay: Duration = .milliseconds(50)
+  static let groupPauseDelay: Duration = .milliseconds(30)
+  /// How much quieter a pause is than what the member said just before, as a ratio of powers: 20 dB; and at full scale 1, −60 dB.
+  static let groupPause = 0.01
+  static let groupSilence = 1e-6
   /// Packet times that we can send to a trunk.
   static let packetTimeMilliseconds = 10...60
 }

@@ -10,7 +10,7 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, leg index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    guard hasLeg(index), !isClosed else { return output.drop(.unvalidatedAddress) }
+    guard apps.has(index), !state.isClosed else { return output.drop(.unvalidatedAddress) }
     switch PacketKind(Span<UInt8>(_unsafeElements: UnsafeRawBufferPointer(packet).bindMemory(to: UInt8.self))) {
     case .rtp: appRTP(packet, index, from: source, route: route, at: now, into: &output)
     case .rtcp: appRTCP(packet, index, from: source, route: route, at: now, into: &output)
@@ -29,7 +29,7 @@ extension MediaSession {
     _ check: STUNMessage, leg index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    guard hasLeg(index), !isClosed else { return output.drop(.unvalidatedAddress) }
+    guard apps.has(index), !state.isClosed else { return output.drop(.unvalidatedAddress) }
     appCheck(check, index, from: source, route: route, at: now, into: &output)
   }
 
@@ -37,7 +37,7 @@ extension MediaSession {
     _ check: STUNMessage?, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs
+    let legs = apps.slots
     guard let check else { return output.drop(.malformed) }
     let outcome = legs[index].agent.handle(check, from: source, at: now, reply: output.packets.room)
     output.packets.commit(outcome.replyCount, to: source, route: route)
@@ -46,15 +46,15 @@ extension MediaSession {
     case .ignored: return output.drop(.badIntegrity)
     case .roleConflict, .unknownAttribute: return
     case .validated:
-      if !legs[index].isNominated { (legs[index].address, legs[index].route) = (source, route) }
+      legs[index].path.validated(source, route)
     case .nominated(let nomination, let isNew):
-      (legs[index].address, legs[index].route, legs[index].isNominated) = (source, route, true)
+      legs[index].path.nominated(source, route)
       if isNew {
         output.events.append(.nominated(id, legs[index].id, generation: nomination.generation, remote: nomination.remote))
       }
     }
     output.bindings.append(AppBinding(leg: legs[index].id, route: route, address: source))
-    if legs[index].address == source { legs[index].lastReceived = now }
+    legs[index].path.received(from: source, at: now)
     authenticated(index, at: now, into: &output)
     startHandshake(index, toward: source, route, into: &output)
   }
@@ -65,15 +65,13 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs
+    let legs = apps.slots
     guard legs[index].agent.isValidated(source, at: now) else { return output.drop(.unvalidatedAddress) }
     let isServer = legs[index].remote?.isDTLSServer ?? false
     guard HandshakeDatagram(UnsafeRawBufferPointer(packet), isFromServer: isServer).isSound else {
       return output.drop(.malformed)
     }
-    guard legs[index].handshakeBudget.consume(at: now) else { return output.drop(.overBudget) }
-    legs[index].handshakeAddress = source
-    legs[index].handshakeRoute = route
+    guard legs[index].handshake.received(from: source, route, at: now) else { return output.drop(.overBudget) }
     output.handshakes.append(.datagram(handshakeKey(index), Array(packet)))
   }
 
@@ -82,24 +80,23 @@ extension MediaSession {
   func startHandshake(
     _ index: Int, toward address: SocketAddress, _ route: PacketRoute, into output: inout MediaOutput
   ) {
-    let legs = legs
-    guard legs[index].remote?.isDTLSServer == true else { return }
-    (legs[index].handshakeAddress, legs[index].handshakeRoute) = (address, route)
-    guard !legs[index].isHandshakeStarted else { return }
-    legs[index].isHandshakeStarted = true
+    let legs = apps.slots
+    guard legs[index].remote?.isDTLSServer == true, legs[index].handshake.start(toward: address, route) else { return }
     output.handshakes.append(.start(handshakeKey(index)))
   }
 
   /// Handles the handshake runner's result for one of this session's legs. Results of an earlier association are ignored.
   public mutating func handle(_ result: HandshakeResult, at now: Instant, into output: inout MediaOutput) {
     let key = result.key
-    guard !isClosed, let index = index(of: key.leg), legs[index].association == key.association else { return }
+    guard !state.isClosed, let index = index(of: key.leg) else { return }
+    let legs = apps.slots
+    guard legs[index].handshake.isCurrent(key.association) else { return }
     switch result {
     case .flight(_, let datagrams):
-      guard let address = legs[index].handshakeAddress else { return }
+      guard let address = legs[index].handshake.address else { return }
       for datagram in datagrams where datagram.count <= OutgoingBatch.slotBytes {
         datagram.withUnsafeBytes { output.packets.room.copyMemory(from: $0) }
-        output.packets.commit(datagram.count, to: address, route: legs[index].handshakeRoute)
+        output.packets.commit(datagram.count, to: address, route: legs[index].handshake.route)
       }
     case .completed(_, let keys): install(keys, index, into: &output)
     case .failed(_, let failure): fail(index, failure, into: &output)
@@ -109,18 +106,17 @@ extension MediaSession {
   /// The first keys are used at once; later ones from their first valid packet on (docs/reference/protocol.md, Reconnect and
   /// handover).
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
+    let legs = apps.slots
     do throws(SRTPError) {
-      let security = try LegSecurity(keys, isClient: legs[index].remote?.isDTLSServer ?? false, seed: setup.random.next())
-      if legs[index].security == nil { legs[index].security = consume security } else { legs[index].pending = consume security }
+      try legs[index].keys.install(keys, isClient: legs[index].remote?.isDTLSServer ?? false, seed: setup.random.next())
     } catch { return fail(index, .dtls("\(error)"), into: &output) }
-    legs[index].profileName = keys.profile.name
     output.events.append(
       .keysInstalled(id, legs[index].id, generation: legs[index].remote?.generation ?? 1, profile: keys.profile.name))
   }
 
   private mutating func fail(_ index: Int, _ failure: AppLegFailure, into output: inout MediaOutput) {
-    guard !legs[index].failed else { return }
-    legs[index].failed = true
+    let legs = apps.slots
+    guard legs[index].handshake.fail() else { return }
     output.events.append(.appLegFailed(id, legs[index].id, failure))
   }
 
@@ -131,7 +127,7 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs
+    let legs = apps.slots
     var count = packet.count
     guard unprotect(packet, index, from: source, isControl: false, count: &count, at: now, into: &output) else { return }
     validPacket(index, from: source, route: route, at: now, into: &output)
@@ -141,7 +137,7 @@ extension MediaSession {
       header = try RTPHeader(parsing: Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self)))
     } catch { return output.drop(.malformed) }
     guard legs[index].budget.consume(at: now) else {
-      legs[index].dropped &+= 1
+      legs[index].received.packetDropped()
       return output.drop(.overBudget)
     }
     let payloadType = header.payloadType
@@ -151,41 +147,44 @@ extension MediaSession {
     let isNoise = payloadType == ComfortNoise.payloadType && legs[index].encoding != .opus
     guard isAudio || isEvent || isNoise else {
       // The number of a packet that is not forwarded is not a loss for the trunk.
-      if index == winner { passOver(header, at: now) }
-      legs[index].dropped &+= 1
+      if index == apps.winner { passOver(header, at: now) }
+      legs[index].received.packetDropped()
       return output.drop(.unknownPayloadType)
     }
     let isBeside = isEvent && legs[index].reception.source.map { $0 != header.ssrc } ?? false
     // Events may have a source of their own, which does not affect the audio's numbers.
     if isBeside { legs[index].reception.receivedBeside() }
     let verdict = isBeside ? .accepted : legs[index].reception.receive(header, at: now, measuresJitter: isAudio)
-    legs[index].bytesReceived &+= UInt64(header.payloadLength)
+    legs[index].received.received(payloadBytes: header.payloadLength)
     guard verdict != .outOfRange, header.payloadLength > 0 else {
-      if verdict != .outOfRange, index == winner { passOver(header, at: now) }
-      legs[index].dropped &+= 1
+      if verdict != .outOfRange, index == apps.winner { passOver(header, at: now) }
+      legs[index].received.packetDropped()
       return output.drop(verdict == .outOfRange ? .outOfSequence : .empty)
     }
-    if isAudio, legs[index].saidSource != header.ssrc.raw { saySource(header.ssrc.raw, index, into: &output) }
-    guard index == winner, connectedAt != nil || isLocked else { return output.drop(.beforeLock) }
+    if isAudio, legs[index].isNewSource(header.ssrc.raw) {
+      // The receiver finds this leg by its SSRC as well as by its address.
+      output.sources.append(AppSource(leg: legs[index].id, ssrc: header.ssrc.raw))
+    }
+    guard index == apps.winner, state.acceptsApp else { return output.drop(.beforeLock) }
     let payload = UnsafeRawBufferPointer(rebasing: clear[header.length..<(header.length &+ header.payloadLength)])
     if isAudio {
       appAudio(header, payload, at: now, into: &output)
     } else if isNoise {
       appNoise(header, payload, at: now)
-    } else if connectedAt != nil {
+    } else if state.isConnected {
       appEvents(header, payload, isBeside: isBeside, at: now, into: &output)
     }
   }
 
   private mutating func appNoise(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant) {
-    guard !uplink.relays else { return trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
+    guard !uplink.relay.isOn else { return trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
     uplink.receiver.comfortNoise(header, payload, at: now)
   }
 
   /// Drops a packet of the winner; its number does not count as a loss.
   private mutating func passOver(_ header: RTPHeader, at now: Instant) {
-    guard legs[winner].reception.source == header.ssrc else { return }
-    if uplink.relays {
+    guard apps.slots[apps.winner].reception.source == header.ssrc else { return }
+    if uplink.relay.isOn {
       trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
     } else {
       uplink.receiver.skip(header, at: now)
@@ -196,7 +195,7 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs
+    let legs = apps.slots
     var count = packet.count
     guard unprotect(packet, index, from: source, isControl: true, count: &count, at: now, into: &output) else { return }
     validPacket(index, from: source, route: route, at: now, into: &output)
@@ -204,10 +203,10 @@ extension MediaSession {
     let bytes = Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self))
     let clock = wallClock(now)
     do throws(RTCPParseError) {
-      let arrived = legs[index].bytesReceived &+ legs[index].dropped
+      let arrived = legs[index].received.payloadBytes &+ legs[index].received.dropped
       let oneWay = try legs[index].reports.receive(
         bytes, about: legs[index].stream, arrived: arrived, reception: &legs[index].reception, at: now, wallClock: clock)
-      guard let oneWay, index == winner, connectedAt != nil else { return }
+      guard let oneWay, index == apps.winner, state.isConnected else { return }
       output.events.append(.appOneWay(id, legs[index].id, oneWay))
     } catch { output.drop(.malformed) }
   }
@@ -217,26 +216,21 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, isControl: Bool, count: inout Int,
     at now: Instant, into output: inout MediaOutput
   ) -> Bool {
-    let legs = legs
-    if legs[index].pending != nil, openPending(packet, index, isControl: isControl, count: &count) { return true }
-    guard legs[index].security != nil else {
-      legs[index].dropped &+= 1
+    let legs = apps.slots
+    guard legs[index].keys.isInstalled else {
+      legs[index].received.packetDropped()
       output.drop(.noKeys)
       return false
     }
     do throws(SRTPError) {
-      if isControl {
-        try legs[index].security?.receiver.unprotectRTCP(packet, count: &count)
-      } else {
-        try legs[index].security?.receiver.unprotect(packet, count: &count)
-      }
+      try legs[index].keys.unprotect(packet, isControl: isControl, count: &count)
       return true
     } catch {
-      legs[index].dropped &+= 1
+      legs[index].received.packetDropped()
       switch error {
       case .replayed, .tooOld:
         // If copies from another address arrive first, the peer's own packets count as replays: its address is not silent.
-        if source == legs[index].address { legs[index].lastReceived = now }
+        legs[index].path.received(from: source, at: now)
         output.drop(.replayed)
       case .malformed: output.drop(.malformed)
       case .tooManySources: output.drop(.tooManySources)
@@ -246,77 +240,30 @@ extension MediaSession {
     }
   }
 
-  private mutating func openPending(
-    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int
-  ) -> Bool {
-    let legs = legs
-    do throws(SRTPError) {
-      if isControl {
-        try legs[index].pending?.receiver.unprotectRTCP(packet, count: &count)
-      } else {
-        try legs[index].pending?.receiver.unprotect(packet, count: &count)
-      }
-    } catch { return false }
-    legs[index].security = legs[index].pending.take()
-    return true
-  }
-
   /// Handles SRTP or SRTCP with a valid tag.
   @inline(__always) private mutating func validPacket(
     _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
   ) {
     authenticated(index, at: now, into: &output)
-    if source == legs[index].address {
-      legs[index].lastReceived = now
-    } else {
-      follow(index, to: source, route: route, at: now, into: &output)
-    }
+    let legs = apps.slots
+    guard !legs[index].path.received(from: source, at: now) else { return }
+    follow(index, to: source, route: route, at: now, into: &output)
   }
 
-  /// Lets the receiver find this leg by its SSRC as well as by its address.
-  @inline(never) private mutating func saySource(_ ssrc: UInt32, _ index: Int, into output: inout MediaOutput) {
-    let legs = legs
-    legs[index].saidSource = ssrc
-    output.sources.append(AppSource(leg: legs[index].id, ssrc: ssrc))
-  }
-
-  /// After a NAT gave the app another port, its checks come from there and need not nominate (Chromium's do after 2.5 s, others'
-  /// never). Its packets cannot be forged, and a copy counts as replayed; a check could be a copy. So both must arrive, and
-  /// nothing may have come from the old address for a second. Some apps send no checks in a call (libnice before 0.1.22): for
-  /// them five packets in a row count, after a longer silence.
+  /// Follows the app to another address, if its packets and checks allow it.
   @inline(never) private mutating func follow(
     _ index: Int, to source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    let lastReceived = legs[index].lastReceived
-    guard legs[index].isNominated, now - lastReceived >= Limits.sourceSilence else { return }
-    let hasSettled = settled(index, at: source)
-    guard
-      let nomination = legs[index].agent.follow(source, silentSince: lastReceived)
-        ?? (hasSettled && now - lastReceived >= Limits.uncheckedSilence ? legs[index].agent.followUnchecked(source) : nil)
-    else { return }
-    (legs[index].address, legs[index].route, legs[index].lastReceived) = (source, route, now)
-    legs[index].elsewhere = nil
+    let legs = apps.slots
+    guard let nomination = legs[index].path.move(to: source, route, agent: &legs[index].agent, at: now) else { return }
     output.bindings.append(AppBinding(leg: legs[index].id, route: route, address: source))
     output.events.append(.appMoved(id, legs[index].id, to: nomination.remote))
   }
 
-  /// Whether at least the last five packets from another address came from this one.
-  private mutating func settled(_ index: Int, at source: SocketAddress) -> Bool {
-    let legs = legs
-    guard let before = legs[index].elsewhere, before.address == source else {
-      legs[index].elsewhere = (source, 1)
-      return false
-    }
-    legs[index].elsewhere = (source, min(before.count + 1, Limits.agreeingPackets))
-    return before.count + 1 >= Limits.agreeingPackets
-  }
-
   /// Records STUN, SRTP or SRTCP with a valid tag: the leg is alive.
   @inline(__always) mutating func authenticated(_ index: Int, at now: Instant, into output: inout MediaOutput) {
-    legs[index].lastAuthenticated = now
-    guard legs[index].isSilent else { return }
-    legs[index].isSilent = false
+    let legs = apps.slots
+    guard legs[index].liveness.received(at: now) else { return }
     output.events.append(.appLegBack(id, legs[index].id))
   }
 
@@ -326,28 +273,28 @@ extension MediaSession {
   private mutating func appAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    if uplink.relays, !uplink.sender.isIdle { return }  // digits replace the audio
-    legs[winner].packetMilliseconds = legs[winner].payloadLength.milliseconds(ofOctets: payload.count)
-    guard uplink.relays else {
-      switch uplink.receiver.insert(header, payload, legs[winner].encoding, at: now) {
-      case .late: legs[winner].reception.discarded(header.sequence)
+    let legs = apps.slots
+    if uplink.relay.isOn, !uplink.sender.isIdle { return }  // digits replace the audio
+    legs[apps.winner].received.audioReceived(milliseconds: legs[apps.winner].payloadLength.milliseconds(ofOctets: payload.count))
+    guard uplink.relay.isOn else {
+      switch uplink.receiver.insert(header, payload, legs[apps.winner].encoding, at: now) {
+      case .late: legs[apps.winner].reception.discarded(header.sequence)
       case .refused: output.drop(.undecodable)
       default: break
       }
-      uplink.isPrimed = true
+      uplink.relay.packetQueued()
       return
     }
     guard trunk.sends, let destination = trunk.destination else { return }
     guard payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
-    uplink.lastForwarded = now
+    uplink.forwarded(at: now)
     let units = trunk.payloadLength.units(ofOctets: payload.count)
     let stamp = trunk.stream.forward(
       header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units,
       at: now)
     let count = writeRTP(output.packets.room, payloadType: trunk.payloadType, stamp, ssrc: trunk.stream.ssrc, payload: payload)
     sendToTrunk(count, payloadBytes: payload.count, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
-    if !uplink.isFirstAudioReported, trunk.encoding.isAudible(payload) { reportFirstAudio(.appToTrunk, at: now, into: &output) }
+    if uplink.awaitsFirstAudio, trunk.encoding.isAudible(payload) { reportFirstAudio(.appToTrunk, at: now, into: &output) }
   }
 
   /// Handles telephone-events of the app: digits for control, and events for the trunk if it accepts them.
@@ -356,11 +303,12 @@ extension MediaSession {
   ) {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
-    skippedTicks = 0
-    let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
-    let stamps = legs[winner].encoding.clockRateHz
-    if !uplink.relays, !isBeside { uplink.receiver.skip(header, at: now) }
-    var number = uplink.relays && !isBeside ? header.sequence.raw : nil
+    skipped.end()
+    let legs = apps.slots
+    let clock: UInt32 = header.payloadType == legs[apps.winner].telephoneEvent48 ? 48_000 : 8_000
+    let stamps = legs[apps.winner].encoding.clockRateHz
+    if !uplink.relay.isOn, !isBeside { uplink.receiver.skip(header, at: now) }
+    var number = uplink.relay.isOn && !isBeside ? header.sequence.raw : nil
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {
       guard let event = TelephoneEvent(parsing: bytes, at: index) else { break }
@@ -373,37 +321,29 @@ extension MediaSession {
           _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
         }
       }
-      if isDeferred(header.ssrc.raw, timestamp.raw) {
+      if uplink.defers(header.ssrc.raw, timestamp: timestamp.raw, acceptsEvents: trunk.telephoneEvent != 255) {
         if let digit {
           _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
         }
       } else {
         let clocks = EventForward.Clocks(event: clock, stream: stamps)
-        forwardToTrunk(event, header, timestamp.raw, clocks, &number, at: now, into: &output)
+        forwardToTrunk(event, header: header, timestamp: timestamp.raw, incoming: clocks, &number, at: now, into: &output)
       }
       timestamp = timestamp.advanced(by: Int(event.duration))
     }
     if number != nil { trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
   }
 
-  /// One press is sent to the trunk at a time: one that begins while digits of `call.dtmf` are sent follows them, as a whole.
-  private mutating func isDeferred(_ ssrc: UInt32, _ timestamp: UInt32) -> Bool {
-    if let deferred = uplink.deferred, deferred == (ssrc, timestamp) { return true }
-    guard trunk.telephoneEvent != 255, !uplink.sender.isIdle, !uplink.event.isPending else { return false }
-    uplink.deferred = (ssrc, timestamp)
-    return true
-  }
-
   /// `number`: the source packet's number in a relayed stream, until one of our packets uses it.
   private mutating func forwardToTrunk(
-    _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
+    _ event: TelephoneEvent, header: RTPHeader, timestamp: UInt32, incoming: EventForward.Clocks, _ number: inout UInt16?,
     at now: Instant, into output: inout MediaOutput
   ) {
-    guard trunk.sends, !isHeld, trunk.telephoneEvent != 255 else { return }
-    if !uplink.relays, !uplink.event.isActive(at: now) { clearPacketizer() }
+    guard trunk.sends, !state.isHeld, trunk.telephoneEvent != 255 else { return }
+    if !uplink.relay.isOn, !uplink.event.isActive(at: now) { clearPacketizer() }
     let parts = uplink.event.forward(
       event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: trunk.eventClocks,
-      next: trunk.stream.eventTimestamp(of: header, relays: uplink.relays),
+      next: trunk.stream.eventTimestamp(of: header, relays: uplink.relay.isOn),
       at: now)
     if let opening = parts.opening { sendEventToTrunk(opening, header, &number, at: now, into: &output) }
     if let closing = parts.closing { sendEventToTrunk(closing, header, &number, at: now, into: &output) }
@@ -415,7 +355,7 @@ extension MediaSession {
     _ part: EventForward.Part, _ header: RTPHeader?, _ number: inout UInt16?, at now: Instant, into output: inout MediaOutput
   ) {
     guard let destination = trunk.destination, trunk.telephoneEvent != 255 else { return }
-    let stamp = trunk.stream.event(part, in: header, &number, relays: uplink.relays, at: now)
+    let stamp = trunk.stream.event(part, in: header, &number, relays: uplink.relay.isOn, at: now)
     let count = writeEvent(
       output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, part.event)
     sendToTrunk(count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
@@ -426,27 +366,27 @@ extension MediaSession {
     var number: UInt16?
     switch direction {
     case .appToTrunk:
-      guard uplink.event.isPending, trunk.sends, !isHeld, let part = uplink.event.due(at: now) else { return }
+      guard uplink.event.isPending, trunk.sends, !state.isHeld, let part = uplink.event.due(at: now) else { return }
       sendEventToTrunk(part, nil, &number, at: now, into: &output)
     case .trunkToApp:
-      guard downlink.event.isPending, !isHeld, hasLeg(winner), let part = downlink.event.due(at: now) else { return }
+      guard downlink.event.isPending, !state.isHeld, apps.hasWinner, let part = downlink.event.due(at: now) else { return }
       sendEventToApp(part, nil, &number, at: now, into: &output)
     }
   }
 
   /// Protects the packet in the batch's next slot and sends it to the leg. HOT
   mutating func sendToApp(
-    _ index: Int, _ count: Int, payloadBytes: Int, timestamp: UInt32, at now: Instant, into output: inout MediaOutput
+    _ index: Int, count: Int, payloadBytes: Int, timestamp: UInt32, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    guard count > 0, let address = legs[index].address, legs[index].security != nil else { return }
+    let legs = apps.slots
+    guard count > 0, let address = legs[index].path.address, legs[index].keys.isInstalled else { return }
     var total = count
     do throws(SRTPError) {
-      try legs[index].security?.sender.protect(output.packets.room, count: &total)
+      try legs[index].keys.protect(output.packets.room, isControl: false, count: &total)
     } catch {
       return output.drop(error == .replayed ? .duplicate : error == .keyExhausted ? .noKeys : .badTag)
     }
-    output.packets.commit(total, to: address, route: legs[index].route)
+    output.packets.commit(total, to: address, route: legs[index].path.route)
     legs[index].stream.sent(payloadBytes: payloadBytes, timestamp: timestamp, at: now)
   }
 }

@@ -13,13 +13,6 @@ public final class Announcement: Sendable, Equatable {
   public var milliseconds: Int { recording.count(.narrowband) / 8 }
 }
 
-/// The position in an announcement.
-struct Playback {
-  let announcement: Announcement
-  /// In ticks.
-  var position = 0
-}
-
 /// One tick's audio of one half of a diverted call, for the other half. Borrowed: valid until its session is used again.
 public struct BridgedFrame {
   /// Nil before the trunk is set.
@@ -34,7 +27,7 @@ public struct BridgedFrame {
 
 extension MediaSession {
   /// The session whose trunk hears this session's trunk; nil if this is not half of a diverted call.
-  public var bridgeTarget: MediaSessionID? { bridge }
+  public var bridgeTarget: MediaSessionID? { partners.bridge }
 
   /// This session's trunk audio of the last `tick`, for `playBridged` of the other half of a diverted call. HOT
   public var bridgedFrame: BridgedFrame {
@@ -44,31 +37,27 @@ extension MediaSession {
   /// Sends the other half's trunk audio of its last `tick` to this session's trunk. Our digits and announcements take precedence.
   /// HOT
   public mutating func playBridged(_ other: BridgedFrame, at now: Instant, into output: inout MediaOutput) {
-    if other.trunkBand != bridgeBand {
-      bridgeBand = other.trunkBand
-      updateRelay()
-    }
-    guard !isClosed, trunk.isSet, trunk.sends, playback == nil, uplink.sender.isIdle, let destination = trunk.destination else {
+    if partners.learn(other.trunkBand) { updateRelay() }
+    guard !state.isClosed, trunk.isSet, trunk.sends, !announcer.isPlaying, uplink.sender.isIdle,
+      let destination = trunk.destination
+    else {
       return
     }
     guard other.band != band else {
-      tap?.put(TappedFrame(.appToTrunk, band, at: now), other.samples)
+      taps.record(.appToTrunk, other.samples, band, at: now)
       return sendFrame(other.samples, to: destination, at: now, into: &output)
     }
     // The other half learns our band with our next frame.
     var converter = BandInterpolator()
     converter.convert(other.samples, other.band.samplesPerTick, from: other.band, to: band, into: frame)
-    tapFrame(.appToTrunk, at: now)
+    taps.record(.appToTrunk, frame, band, at: now)
     sendFrame(frame, to: destination, at: now, into: &output)
   }
 
   mutating func bridge(to other: MediaSessionID, connects: Bool, at now: Instant) {
-    bridge = other
-    playback = nil
-    if connects, connectedAt == nil {
-      connectedAt = now
-      nextQuality = now + Limits.reportInterval
-    }
+    partners.bridge(to: other)
+    announcer.stop()
+    if connects, state.connect(at: now) { reporting.start(at: now) }
     updateRelay()
   }
 
@@ -78,14 +67,15 @@ extension MediaSession {
       tickDigits(to: destination, at: now, into: &output)
     }
     let hasAudio = downlink.receiver.pull(into: frame, band, at: now)
-    if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
+    if downlink.tones.isListening {
+      hearTones(frame, count: hasAudio ? band.samplesPerTick : 0, band: band, at: now, into: &output)
+    }
     if hasAudio { downlink.gate.measure(frame, band) } else { downlink.gate.fillNoise(frame, band) }
-    tapFrame(.trunkToApp, at: now)
+    taps.record(.trunkToApp, frame, band, at: now)
   }
 
   mutating func play(_ announcement: Announcement?) {
-    if announcement == nil, playback == nil { return }
-    playback = announcement.map { Playback(announcement: $0) }
+    guard announcer.play(announcement) else { return }
     clearPacketizer()
     // relaying stops: it may resume after the end, with the app's next pause
     updateRelay()
@@ -94,26 +84,20 @@ extension MediaSession {
   /// Plays the next 20 ms of the announcement. A held trunk hears nothing while the position advances. The app's audio is dropped
   /// meanwhile. False after the last frame, with `played`: this tick is the app's again.
   mutating func tickPlayback(at now: Instant, into output: inout MediaOutput) -> Bool {
-    guard let playing = playback else { return false }
+    guard announcer.isPlaying else { return false }
     guard trunk.isSet else { return true }
-    let samples = playing.announcement.recording.samples(band)
-    let start = playing.position * band.samplesPerTick
-    let count = min(band.samplesPerTick, samples.count - start)
-    guard count > 0 else {
-      playback = nil
+    if announcer.isOver(band) {
       output.events.append(.played(id))
       return false
     }
-    if connectedAt == nil {
+    if !state.isConnected {
       // first words of the callee, while the caller hears ringback
-      if uplink.kept != nil { keepUplink(at: now) }
-    } else if bridge == nil {
+      if !uplink.firstWords.isEmpty { keepUplink(at: now) }
+    } else if partners.bridge == nil {
       _ = uplink.receiver.pull(into: frame, band, at: now)
     }
-    for index in 0..<count { frame[index] = samples[start + index] }
-    (frame + count).update(repeating: 0, count: band.samplesPerTick - count)
-    playback?.position += 1
-    tapFrame(.appToTrunk, at: now)
+    announcer.write(into: frame, band)
+    taps.record(.appToTrunk, frame, band, at: now)
     guard trunk.sends, let destination = trunk.destination else { return true }
     sendFrame(frame, to: destination, at: now, into: &output)
     return true

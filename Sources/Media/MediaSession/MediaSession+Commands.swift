@@ -7,8 +7,8 @@ import TrunklineSRTP
 extension MediaSession {
   /// Handles one command of control. Commands for removed legs are ignored: they crossed the leg's end.
   public mutating func handle(_ command: MediaCommand, at now: Instant, into output: inout MediaOutput) {
-    guard !isClosed else { return }
-    skippedTicks = 0
+    guard !state.isClosed else { return }
+    skipped.end()
     switch command {
     case .addAppLeg(_, let leg, let local): addLeg(leg, local)
     case .setAppRemote(_, let leg, let remote, let newLocal, let newAssociation):
@@ -19,22 +19,22 @@ extension MediaSession {
       removeLeg(index, at: now, into: &output)
     case .setTrunk(_, let parameters): setTrunk(parameters, at: now)
     case .lockWinner(_, let leg):
-      guard !isLocked, connectedAt == nil, let index = index(of: leg) else { return }
+      guard state.mayLock, let index = index(of: leg) else { return }
       choose(index)
-      isLocked = true
-      if !isEarly { uplink.kept = KeptAudio(band) }
+      state.lock()
+      if !state.isEarly { uplink.firstWords.begin(band) }
       updateRelay()
     case .openEarly(_, let leg):
-      guard connectedAt == nil, let index = index(of: leg) else { return }
+      guard !state.isConnected, let index = index(of: leg) else { return }
       choose(index)
-      isEarly = true
+      state.openEarly()
       updateRelay()
     case .connect(_, let leg, let keeps): connect(leg, keepsFirstWords: keeps, at: now)
     case .playoutActive:
-      isPlaying = true
-      releaseDownlink(at: now)
+      state.playoutActive()
+      releaseDownlink()
     case .mute(_, let on):
-      isMuted = on
+      state.mute(on)
       updateRelay()
     case .hold(_, let on): hold(on, at: now)
     case .sendDigits(_, let request):
@@ -43,9 +43,11 @@ extension MediaSession {
           digit, durationMilliseconds: request.durationMilliseconds, gapMilliseconds: request.gapMilliseconds)
       }
     case .bridge(_, let other, let connects): bridge(to: other, connects: connects, at: now)
-    case .group(_, let group): self.group(group)
+    case .group(_, let group): if partners.join(group) { updateRelay() }
     case .play(_, let announcement): play(announcement)
-    case .tap(_, let tap): setTap(tap)
+    case .tap(_, let tap):
+      taps.attach(tap)
+      updateRelay()
     case .stream(_, let stream): connect(stream, at: now)
     case .close: close(at: now, into: &output)
     }
@@ -54,58 +56,51 @@ extension MediaSession {
   /// Local ufrags of this session's legs: the runtime's table dispatches STUN by them.
   public func localUfrags(of leg: AppLegID) -> [String] {
     guard let index = index(of: leg) else { return [] }
-    return legs[index].ufrags
+    return apps.slots[index].ufrags
   }
 
   // MARK: Legs
 
   private mutating func addLeg(_ id: AppLegID, _ local: AppLegLocal) {
     guard index(of: id) == nil else { return }
-    let numbers = random.next()
-    insert(
-      AppLeg(id, local, sequence: UInt16(truncatingIfNeeded: numbers), timestamp: UInt32(truncatingIfNeeded: numbers >> 16)))
+    let first = reporting.firstNumbers()
+    apps.insert(AppLeg(id, local, sequence: first.sequence, timestamp: first.timestamp))
   }
 
   private mutating func removeLeg(_ index: Int, at now: Instant, into output: inout MediaOutput) {
     sendGoodbye(index, at: now, into: &output)
     endAssociation(index, into: &output)
-    removeSlot(index)
-    if winner == index {
-      winner = -1
-      (isLocked, isEarly) = (false, false)
-      downlink.encoder = nil
-      uplink.receiver.free()
-      uplink.kept = nil
-      updateRelay()
-    }
+    guard apps.remove(index) else { return }
+    state.winnerRemoved()
+    downlink.encoder.free()
+    uplink.receiver.free()
+    uplink.firstWords.drop()
+    updateRelay()
   }
 
   private mutating func setRemote(
     _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs
+    let legs = apps.slots
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
     legs[index].apply(remote)
     // Before the connect a device prepares again from another session; later the old pair and keys stay in use.
-    let startsOver = newAssociation && !isFirst && newLocal == nil && connectedAt == nil
+    let startsOver = newAssociation && !isFirst && newLocal == nil && !state.isConnected
     legs[index].applyCredentials(remote, newLocal: newLocal, startsOver: startsOver)
     if newAssociation, !isFirst {
       endAssociation(index, into: &output)
-      legs[index].association &+= 1
-      legs[index].isHandshakeStarted = false
-      legs[index].pending = nil
-      if connectedAt == nil { legs[index].security = nil }
-      legs[index].failed = false
+      legs[index].handshake.replace()
+      legs[index].keys.associationReplaced(inCall: state.isConnected)
     }
     if isFirst || newAssociation {
       output.handshakes.append(
         .expect(handshakeKey(index), algorithm: remote.fingerprintAlgorithm, fingerprint: remote.fingerprint))
-      if let address = legs[index].address { startHandshake(index, toward: address, legs[index].route, into: &output) }
+      if let address = legs[index].path.address { startHandshake(index, toward: address, legs[index].path.route, into: &output) }
     }
-    if index == winner, encodingBefore != remote.encoding { choose(index) }
-    if !newAssociation, !isFirst, let profile = legs[index].profileName {
+    if index == apps.winner, encodingBefore != remote.encoding { choose(index) }
+    if !newAssociation, !isFirst, let profile = legs[index].keys.profileName {
       output.events.append(.keysInstalled(id, legs[index].id, generation: remote.generation, profile: profile))
     }
     updateRelay()
@@ -116,7 +111,7 @@ extension MediaSession {
   }
 
   func handshakeKey(_ index: Int) -> HandshakeKey {
-    HandshakeKey(session: id, leg: legs[index].id, association: legs[index].association)
+    HandshakeKey(session: id, leg: apps.slots[index].id, association: apps.slots[index].handshake.association)
   }
 
   // MARK: The trunk
@@ -125,107 +120,84 @@ extension MediaSession {
     let (wasReceiving, wasSending) = (trunk.receives, trunk.sends)
     uplink.hold.replace(parameters.holdAudio)
     let changed = trunk.apply(parameters, at: now)
-    if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
+    if trunk.receives, !wasReceiving { trunk.liveness.restart(at: now) }
     if trunk.sends, !wasSending {
       clearPacketizer()
       trunk.stream.resume(at: now)
     }
     if changed.incoming {
       downlink.receiver.retire()
-      downlink.isPrimed = false
+      downlink.relay.queueDropped()
     } else {
       downlink.receiver.release(at: now)
     }
     if changed.outgoing {
-      uplink.encoder = nil
-      _ = (uplink.packetizer.clear(), uplink.gathered.clear())
+      uplink.encoder.free()
+      uplink.clearFrames(unitsPerFrame: trunk.stream.unitsPerFrame, band)
     }
-    if uplink.sender.clockRateHz != trunk.eventClockRateHz { uplink.sender = DigitSender(clockRateHz: trunk.eventClockRateHz) }
-    let row = trunk.encoding.row
-    let packetTime = row.packetTime(atMost: trunk.packetTimeMilliseconds)
-    if row.octetsPerUnit > 0 {
-      uplink.packetizer.setFormat(row, packetTime: packetTime)
-    } else {
-      uplink.gathered.setPacketTime(milliseconds: packetTime)
-    }
+    uplink.setEventClock(rateHz: trunk.eventClockRateHz)
+    uplink.setFormat(trunk.encoding.row, packetTimeMilliseconds: trunk.packetTimeMilliseconds)
     updateRelay()
-  }
-
-  /// libopus only refuses invalid parameters, and ours are constant.
-  private mutating func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences) -> AudioEncoder? {
-    do throws(OpusError) {
-      var encoder = try AudioEncoder(
-        encoding: encoding, band: band, control: preferences.control(band), complexity: setup.opusComplexity,
-        isConstantRate: preferences.isConstantRate)
-      encoder.limitComplexity(to: complexityCeiling)
-      return encoder
-    } catch { return nil }
   }
 
   // MARK: Audio routing
 
   /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {
-    let changed = winner != index
-    winner = index
-    let encoding = legs[index].encoding
+    let changed = apps.choose(index)
+    let encoding = apps.slots[index].encoding
     if changed || uplink.receiver.encoding != encoding {
       if changed { uplink.receiver.free() } else { uplink.receiver.retire() }
-      uplink.isPrimed = false
+      uplink.relay.queueDropped()
     }
-    if changed || downlink.encoder?.encoding != encoding { downlink.encoder = nil }
+    if changed || downlink.encoder.encoding != encoding { downlink.encoder.free() }
     updateRelay()
   }
 
   /// Allocates coders for directions that are not relayed: at commands, never per packet. They are freed when relaying begins.
   private mutating func equip() {
     if trunk.isSet {
-      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.incoming, band) }
-      if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding, trunk.opus) }
-      let listens = trunk.detectsTones || (trunk.watchesTones && !downlink.relays)
-      if !listens { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
+      if isDownlinkOpen, !downlink.relay.isOn, !state.isHeld { downlink.receiver.make(trunk.incoming, band) }
+      uplink.encoder.make(trunk.encoding, band, trunk.opus, complexity: setup.opusComplexity, ceiling: complexityCeiling)
+      let listens = trunk.detectsTones || (trunk.watchesTones && !downlink.relay.isOn)
+      downlink.tones.listen(listens)
     }
-    guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
-    let encoding = legs[winner].encoding
-    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, band, policy: .ofApps) }
-    if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
-      downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusPreferences())
-      downlink.silence = encoding == .opus && !legs[winner].leavesSilenceOut ? CodedSilence() : nil
+    let legs = apps.slots
+    guard apps.hasWinner, legs[apps.winner].payloadType != 255 else { return }
+    let encoding = legs[apps.winner].encoding
+    if !uplink.relay.isOn, state.acceptsApp { uplink.receiver.make(encoding, band, policy: .ofApps) }
+    if isDownlinkOpen, !downlink.relay.isOn, downlink.encoder.isEmpty {
+      let preferences = legs[apps.winner].remote?.opus ?? OpusPreferences()
+      downlink.encoder.make(encoding, band, preferences, complexity: setup.opusComplexity, ceiling: complexityCeiling)
+      downlink.fillGaps(encoding == .opus && !legs[apps.winner].leavesSilenceOut)
     }
   }
 
   private mutating func connect(_ leg: AppLegID, keepsFirstWords: Bool, at now: Instant) {
-    guard connectedAt == nil, let index = index(of: leg) else { return }
-    if winner != index { uplink.kept = nil }
+    guard !state.isConnected, let index = index(of: leg) else { return }
+    if apps.winner != index { uplink.firstWords.drop() }
     choose(index)
-    connectedAt = now
-    nextQuality = now + Limits.reportInterval
-    uplink.kept?.release()
-    if uplink.kept?.isFinished == true { uplink.kept = nil }
-    if keepsFirstWords, !isPlaying {
-      downlink.kept = KeptAudio(band)
-      playoutAssumedAt = now + Limits.playoutAssumed
-    }
+    state.connect(at: now)
+    reporting.start(at: now)
+    uplink.firstWords.release()
+    if keepsFirstWords, state.awaitPlayout(at: now) { downlink.firstWords.begin(band) }
     updateRelay()
   }
 
   /// The device plays: kept audio is sent faster, then live audio.
-  mutating func releaseDownlink(at now: Instant) {
-    playoutAssumedAt = .distantFuture
-    downlink.kept?.release()
-    if downlink.kept?.isFinished == true { downlink.kept = nil }
+  mutating func releaseDownlink() {
+    downlink.firstWords.release()
     updateRelay()
   }
 
   private mutating func hold(_ on: Bool, at now: Instant) {
-    guard isHeld != on else { return }
-    isHeld = on
+    guard state.hold(on) else { return }
     if !on {
-      trunk.restartSilence(at: now)
+      trunk.liveness.restart(at: now)
       downlink.receiver.reset()
-      downlink.isPrimed = false
+      downlink.relay.queueDropped()
       // the hold audio fades out in a frame of ours: relaying waits for the next pause
-      if uplink.hold.isPlaying { uplink.isPrimed = true }
+      if uplink.hold.isPlaying { uplink.relay.packetQueued() }
     }
     updateRelay()
   }
@@ -234,8 +206,8 @@ extension MediaSession {
   /// `tickUplink`).
   mutating func updateRelay() {
     updateBand()
-    if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.beginRelaying() }
-    if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.beginRelaying() }
+    if !canRelayDownlink { downlink.relay.stop() } else if !downlink.relay.isPrimed { downlink.beginRelaying() }
+    if !canRelayUplink { uplink.relay.stop() } else if !uplink.relay.isPrimed { uplink.beginRelaying() }
     equip()
   }
 
@@ -245,11 +217,11 @@ extension MediaSession {
   var trunkBand: AudioBand? { trunk.isSet ? trunk.band : nil }
 
   /// Whether audio is decoded, or would be.
-  var isCoding: Bool { trunk.isSet && !(downlink.relays && uplink.relays) }
+  var isCoding: Bool { trunk.isSet && !(downlink.relay.isOn && uplink.relay.isOn) }
 
   /// The widest band of both ends: the trunk, and the app or the other half of a diverted call. Recordings have both bands.
   private mutating func commonBand() -> AudioBand {
-    let other = bridge != nil ? bridgeBand : hasLeg(winner) ? legs[winner].band : nil
+    let other = partners.bridge != nil ? partners.bridgeBand : apps.hasWinner ? apps.slots[apps.winner].band : nil
     return min(trunkBand ?? .narrowband, other ?? .wideband)
   }
 
@@ -258,35 +230,29 @@ extension MediaSession {
     let wanted = commonBand()
     guard wanted != band else { return }
     if trunk.isSet { clearPacketizer() }
-    band = wanted
-    downlink.receiver.setBand(wanted)
-    uplink.receiver.setBand(wanted)
-    if let kept = downlink.kept.take() { downlink.kept = KeptAudio(kept, in: wanted) }
-    if let kept = uplink.kept.take() { uplink.kept = KeptAudio(kept, in: wanted) }
-    // libopus only refuses invalid parameters, and ours are constant.
-    do throws(OpusError) {
-      try downlink.encoder?.setBand(wanted)
-      try uplink.encoder?.setBand(wanted)
-    } catch {}
-    downlink.silence?.removeAll()
+    setBand(wanted)
   }
 
-  private var canRelay: Bool { hasLeg(winner) && trunk.isSet && group == nil && legs[winner].payloadType != 255 }
+  private var canRelay: Bool {
+    apps.hasWinner && trunk.isSet && partners.group == nil && apps.slots[apps.winner].payloadType != 255
+  }
   var canRelayDownlink: Bool {
-    canRelay && trunk.incoming == legs[winner].encoding && isDownlinkOpen && !isHeld && downlink.kept == nil && tap == nil
+    canRelay && trunk.incoming == apps.slots[apps.winner].encoding && isDownlinkOpen && !state.isHeld
+      && downlink.firstWords.isEmpty && !taps.hasTap
   }
   var canRelayUplink: Bool {
-    canRelay && trunk.encoding == legs[winner].encoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil
-      && playback == nil && tap == nil
+    canRelay && trunk.encoding == apps.slots[apps.winner].encoding && state.isConnected && !state.isHeld && !state.isMuted
+      && uplink.firstWords.isEmpty
+      && !announcer.isPlaying && !taps.hasTap
       && trunk.packetTimeMilliseconds == 20
   }
 
   // MARK: The end
 
   private mutating func close(at now: Instant, into output: inout MediaOutput) {
-    isClosed = true
+    state.close()
     sendTrunkReport(goodbye: true, at: now, into: &output)
-    for index in 0..<Limits.appLegs where hasLeg(index) {
+    for index in 0..<Limits.appLegs where apps.has(index) {
       sendGoodbye(index, at: now, into: &output)
       endAssociation(index, into: &output)
     }

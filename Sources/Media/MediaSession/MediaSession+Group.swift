@@ -14,7 +14,7 @@ struct GroupSlot {
 
 extension MediaSession {
   /// The group used by the next ticks; nil: none.
-  public var mediaGroup: MediaGroupID? { group }
+  public var mediaGroup: MediaGroupID? { partners.group }
 
   /// `tick` of a session in a group: mixes its trunk's audio for the others, and theirs for its trunk. HOT
   /// - Parameters:
@@ -27,12 +27,6 @@ extension MediaSession {
     tick(direction, in: GroupSlot(mixer: mixer, number: member), at: now, into: &output)
   }
 
-  mutating func group(_ next: MediaGroupID?) {
-    guard group != next else { return }
-    group = next
-    updateRelay()
-  }
-
   /// Mixes the trunk's decoded frame, unless the trunk holds the call: the others do not hear its hold audio. HOT
   mutating func feedGroup(_ slot: GroupSlot, at now: Instant) {
     guard trunk.sends else { return }
@@ -42,7 +36,7 @@ extension MediaSession {
   /// The app's next frame, mixed with the others' trunks. HOT
   mutating func pullUplink(in slot: GroupSlot, at now: Instant) -> SilenceGate.Step {
     let step = pullUplink(at: now)
-    guard !isHeld else { return step }
+    guard !state.isHeld else { return step }
     let isHeard = slot.mixer.pointee.add(to: frame, band, hasAudio: step == .send, for: slot.number, at: now)
     return isHeard ? .send : step
   }

@@ -11,37 +11,39 @@ extension MediaSession {
   mutating func sendFrameToApp(
     _ samples: UnsafePointer<Int16>, startsTalk: Bool, isSilence: Bool = false, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    let units = legs[winner].stream.unitsPerFrame
-    guard let base = output.packets.room.baseAddress, downlink.encoder != nil else { return }
+    let legs = apps.slots
+    let units = legs[apps.winner].stream.unitsPerFrame
+    guard let base = output.packets.room.baseAddress, !downlink.encoder.isEmpty else { return }
     let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
-    let bytes = encode(samples, band.samplesPerTick, &downlink.encoder, into: room)
-    guard bytes > 0 else { return legs[winner].stream.skip(units: units) }
+    let bytes = downlink.encoder.encode(samples, band.samplesPerTick, into: room)
+    guard bytes > 0 else { return legs[apps.winner].stream.skip(units: units) }
     if isSilence {
-      downlink.silence?.keep(Span(_unsafeElements: UnsafeBufferPointer(rebasing: room.bindMemory(to: UInt8.self)[..<bytes])))
+      downlink.keepSilence(Span(_unsafeElements: UnsafeBufferPointer(rebasing: room.bindMemory(to: UInt8.self)[..<bytes])))
     }
-    let stamp = legs[winner].stream.stamp(units: units, startsTalk: startsTalk, at: now)
-    writeHeader(base, legs[winner].payloadType, stamp, legs[winner].stream.ssrc)
-    sendToApp(winner, headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, at: now, into: &output)
+    let stamp = legs[apps.winner].stream.stamp(units: units, startsTalk: startsTalk, at: now)
+    writeHeader(base, payloadType: legs[apps.winner].payloadType, stamp: stamp, ssrc: legs[apps.winner].stream.ssrc)
+    sendToApp(apps.winner, count: headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, at: now, into: &output)
   }
 
   /// Sends a frame of talk, or of the hang-over after it. HOT
   mutating func sendTalkToApp(at now: Instant, into output: inout MediaOutput) {
     let isLingering = downlink.gate.detector.isLingering
-    if !isLingering { downlink.silence?.removeAll() }
+    if !isLingering { downlink.dropSilence() }
     sendFrameToApp(frame, startsTalk: true, isSilence: isLingering, at: now, into: &output)
   }
 
   /// Sends a frame of a pause in a stream without gaps: repeats a packet of this pause, or encodes a new one. HOT
   mutating func sendSilenceToApp(at now: Instant, into output: inout MediaOutput) {
-    let legs = legs
-    guard let packet = downlink.silence?.next(), let base = output.packets.room.baseAddress else {
+    let legs = apps.slots
+    guard let packet = downlink.nextSilence(), let base = output.packets.room.baseAddress else {
       return sendFrameToApp(frame, startsTalk: true, isSilence: true, at: now, into: &output)
     }
     (base + headerBytes).copyMemory(from: packet.baseAddress ?? UnsafeRawPointer(base), byteCount: packet.count)
-    let stamp = legs[winner].stream.stamp(units: legs[winner].stream.unitsPerFrame, at: now)
-    writeHeader(base, legs[winner].payloadType, stamp, legs[winner].stream.ssrc)
-    sendToApp(winner, headerBytes + packet.count, payloadBytes: packet.count, timestamp: stamp.timestamp, at: now, into: &output)
+    let stamp = legs[apps.winner].stream.stamp(units: legs[apps.winner].stream.unitsPerFrame, at: now)
+    writeHeader(base, payloadType: legs[apps.winner].payloadType, stamp: stamp, ssrc: legs[apps.winner].stream.ssrc)
+    sendToApp(
+      apps.winner, count: headerBytes + packet.count, payloadBytes: packet.count, timestamp: stamp.timestamp, at: now,
+      into: &output)
   }
 
   /// Encodes a frame for the trunk and sends each packet that is complete. HOT
@@ -51,12 +53,12 @@ extension MediaSession {
     if trunk.encoding == .opus { return sendOpusFrame(samples, to: destination, at: now, into: &output) }
     guard let octets = uplink.packetizer.room else { return }
     let room = UnsafeMutableRawBufferPointer(start: octets, count: uplink.packetizer.frameBytes)
-    uplink.packetizer.added(encode(samples, band.samplesPerTick, &uplink.encoder, into: room))
+    uplink.packetizer.added(uplink.encoder.encode(samples, band.samplesPerTick, into: room))
     let (packetBytes, units) = (uplink.packetizer.packetBytes, uplink.packetizer.packetUnits)
     while uplink.packetizer.count >= packetBytes {
       guard let base = output.packets.room.baseAddress, uplink.packetizer.pop(into: base + headerBytes) else { return }
       let stamp = trunk.stream.stamp(units: units, at: now)
-      writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
+      writeHeader(base, payloadType: trunk.payloadType, stamp: stamp, ssrc: trunk.stream.ssrc)
       sendToTrunk(
         headerBytes + packetBytes, payloadBytes: packetBytes, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     }
@@ -70,7 +72,7 @@ extension MediaSession {
     while uplink.gathered.count >= wanted {
       guard let base = output.packets.room.baseAddress, let gathered = uplink.gathered.samples else { return }
       let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
-      let bytes = encode(gathered, wanted, &uplink.encoder, into: room)
+      let bytes = uplink.encoder.encode(gathered, wanted, into: room)
       uplink.gathered.remove(wanted)
       let units = trunk.stream.unitsPerFrame &* UInt32(truncatingIfNeeded: uplink.gathered.packetFrames) / 2
       guard bytes > 0 else {
@@ -78,7 +80,7 @@ extension MediaSession {
         continue
       }
       let stamp = trunk.stream.stamp(units: units, at: now)
-      writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
+      writeHeader(base, payloadType: trunk.payloadType, stamp: stamp, ssrc: trunk.stream.ssrc)
       sendToTrunk(headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     }
   }
@@ -98,8 +100,7 @@ extension MediaSession {
   mutating func protectForTrunk(_ count: inout Int, isControl: Bool, into output: inout MediaOutput) -> Bool {
     guard count > 0 else { return false }
     do throws(SRTPError) {
-      guard trunk.security != nil else { throw .keyLength }
-      try trunk.security?.protect(output.packets.room, count: &count, isControl: isControl)
+      try trunk.protect(output.packets.room, count: &count, isControl: isControl)
       return true
     } catch {
       output.drop(error == .replayed ? .duplicate : .noKeys)
@@ -109,7 +110,7 @@ extension MediaSession {
 
   /// Drops the frames that wait to complete a packet; the timestamp skips them.
   mutating func clearPacketizer() {
-    let units = uplink.packetizer.clear() + uplink.gathered.clear() * Int(trunk.stream.unitsPerFrame) / band.samplesPerTick
+    let units = uplink.clearFrames(unitsPerFrame: trunk.stream.unitsPerFrame, band)
     if units > 0 { trunk.stream.skip(units: UInt32(truncatingIfNeeded: units)) }
   }
 
@@ -119,18 +120,8 @@ extension MediaSession {
   ) {
     guard let base = output.packets.room.baseAddress else { return }
     let stamp = trunk.stream.stamp(units: 0, startsTalk: false, at: now)
-    writeHeader(base, trunk.comfortNoise, stamp, trunk.stream.ssrc)
+    writeHeader(base, payloadType: trunk.comfortNoise, stamp: stamp, ssrc: trunk.stream.ssrc)
     base.storeBytes(of: ComfortNoise.octet(level: level), toByteOffset: headerBytes, as: UInt8.self)
     sendToTrunk(headerBytes + 1, payloadBytes: 1, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
   }
-}
-
-/// Encodes `count` samples and returns the octets of payload; 0 without an encoder or after an error. HOT
-@inline(__always)
-private func encode(
-  _ samples: UnsafePointer<Int16>, _ count: Int, _ encoder: inout AudioEncoder?, into room: UnsafeMutableRawBufferPointer
-) -> Int {
-  var payload = MutableSpan<UInt8>(_unsafeElements: room.bindMemory(to: UInt8.self))
-  let samples = Span<Int16>(_unsafeStart: samples, count: count)
-  do throws(OpusError) { return try encoder?.encode(samples, into: &payload) ?? 0 } catch { return 0 }
 }

@@ -7,24 +7,27 @@ import TrunklineRTP
 
 extension MediaSession {
   mutating func trunkStatistics(_ out: inout StreamStatistics) {
-    out.add(trunk.reception, trunk.reports, packetMilliseconds: trunk.packetMilliseconds)
-    (out.bytes, out.dropped) = (trunk.bytesReceived, trunk.dropped)
+    out.add(trunk.reception, trunk.reports, packetMilliseconds: trunk.received.packetMilliseconds)
+    out.bytes = trunk.received.payloadBytes
+    out.dropped = trunk.received.dropped
     out.playout = downlink.receiver.statistics
     out.addLevels(downlink.gate.detector)
-    (out.unknownPackets, out.unknownPayloadType) = (trunk.unheard.unknown, trunk.unheard.payloadType)
+    out.unknownPackets = trunk.unheard.unknown
+    out.unknownPayloadType = trunk.unheard.payloadType
     out.unheardPackets = trunk.unheard.streamed
     out.otherSourcePackets = trunk.unheard.otherSources
     // A stream none of whose packets was played has no score.
-    let isUnheard = trunk.heard == 0 && (out.unknownPackets > 0 || out.playout.damaged > 0)
-    out.meanOpinionScore = isUnheard ? nil : opinion(out, trunk.incoming, trunk.packetMilliseconds)?.mean
+    let isUnheard = trunk.unheard.played == 0 && (out.unknownPackets > 0 || out.playout.damaged > 0)
+    out.meanOpinionScore = isUnheard ? nil : opinion(out, trunk.incoming, trunk.received.packetMilliseconds)?.mean
   }
 
   mutating func appStatistics(_ out: inout StreamStatistics, _ leg: borrowing AppLeg) {
-    out.add(leg.reception, leg.reports, packetMilliseconds: leg.packetMilliseconds)
-    (out.bytes, out.dropped) = (leg.bytesReceived, leg.dropped)
+    out.add(leg.reception, leg.reports, packetMilliseconds: leg.received.packetMilliseconds)
+    out.bytes = leg.received.payloadBytes
+    out.dropped = leg.received.dropped
     out.playout = uplink.receiver.statistics
     out.addLevels(uplink.gate.detector)
-    out.meanOpinionScore = opinion(out, leg.encoding, leg.packetMilliseconds)?.mean
+    out.meanOpinionScore = opinion(out, leg.encoding, leg.received.packetMilliseconds)?.mean
   }
 
   /// Metrics of the trunk's stream, in the form that the trunk requested (RFC 3611 §4.7).
@@ -34,17 +37,21 @@ extension MediaSession {
     let pattern = trunk.reception.pattern.settled
     var out = VoIPMetrics()
     let expected = Double(max(1, pattern.expected))
-    (out.lossRate, out.discardRate) = (Double(pattern.lost) / expected, Double(pattern.discards) / expected)
-    (out.burstDensity, out.gapDensity) = (stream.burstDensity, stream.gapDensity)
-    (out.burstMilliseconds, out.gapMilliseconds) = (stream.burstMilliseconds, stream.gapMilliseconds)
+    out.lossRate = Double(pattern.lost) / expected
+    out.discardRate = Double(pattern.discards) / expected
+    out.burstDensity = stream.burstDensity
+    out.gapDensity = stream.gapDensity
+    out.burstMilliseconds = stream.burstMilliseconds
+    out.gapMilliseconds = stream.gapMilliseconds
     out.roundTripMilliseconds = stream.roundTripMilliseconds ?? 0
     out.endSystemMilliseconds = stream.playout.bufferDelayMilliseconds + codecDelay(trunk.incoming)
     // A sine of 0 dBm0 has −6.15 dBov (G.711's overload point is 3.14 dBm0, a full-scale sine −3.01 dBov).
     out.signalLevel = stream.speechLevel.map { $0 + 6.15 }
     out.noiseLevel = stream.noiseLevel.map { $0 + 6.15 }
-    let conversation = opinion(stream, trunk.incoming, trunk.packetMilliseconds)
-    (out.rating, out.conversationScore) = (conversation?.rating, conversation?.mean)
-    out.listeningScore = opinion(stream, trunk.incoming, trunk.packetMilliseconds, withDelay: false)?.mean
+    let conversation = opinion(stream, trunk.incoming, trunk.received.packetMilliseconds)
+    out.rating = conversation?.rating
+    out.conversationScore = conversation?.mean
+    out.listeningScore = opinion(stream, trunk.incoming, trunk.received.packetMilliseconds, withDelay: false)?.mean
     out.bufferNominalMilliseconds = stream.playout.bufferDelayMilliseconds
     out.bufferMaximumMilliseconds = stream.playout.bufferDelayMilliseconds
     out.bufferAbsoluteMaximumMilliseconds = Limits.bufferMaximumMilliseconds
@@ -76,11 +83,16 @@ extension MediaSession {
 
 extension StreamStatistics {
   fileprivate mutating func add(_ reception: ReceiverStatistics, _ reports: ReportState, packetMilliseconds: Double) {
-    (packets, lost, reordered) = (reception.received, reception.lost, reception.reordered)
+    packets = reception.received
+    lost = reception.lost
+    reordered = reception.reordered
     jitterMilliseconds = reception.jitterMilliseconds
-    (roundTripMilliseconds, reportedLossFraction) = (reports.roundTripMilliseconds, reports.reportedLossFraction)
+    roundTripMilliseconds = reports.roundTripMilliseconds
+    reportedLossFraction = reports.reportedLossFraction
     let pattern = reception.pattern.settled
-    (burstDensity, gapDensity, burstRatio) = (pattern.burstDensity, pattern.gapDensity, pattern.burstRatio)
+    burstDensity = pattern.burstDensity
+    gapDensity = pattern.gapDensity
+    burstRatio = pattern.burstRatio
     burstMilliseconds = pattern.burstPacketsMean * packetMilliseconds
     gapMilliseconds = pattern.gapPacketsMean * packetMilliseconds
   }

@@ -10,7 +10,7 @@ extension MediaSession {
   ) {
     guard trunk.isProtected else { return receiveTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
     // Packets of an unknown source are not decrypted.
-    guard trunk.source?.mayAccept(source, at: now) == true else { return rejectSource(source, into: &output) }
+    guard trunk.mayAccept(source, at: now) else { return rejectSource(source, into: &output) }
     guard let count = openTrunk(packet, isControl: false, into: &output) else { return }
     receiveTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
@@ -29,11 +29,10 @@ extension MediaSession {
   {
     var count = packet.count
     do throws(SRTPError) {
-      guard trunk.security != nil else { throw .keyLength }
-      try trunk.security?.unprotect(packet, count: &count, isControl: isControl)
+      try trunk.unprotect(packet, count: &count, isControl: isControl)
       return count
     } catch {
-      trunk.dropped &+= 1
+      trunk.received.packetDropped()
       switch error {
       case .replayed, .tooOld: output.drop(.replayed)
       case .malformed: output.drop(.malformed)
@@ -49,29 +48,25 @@ extension MediaSession {
   private mutating func receiveTrunk(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    guard trunk.isSet, !isClosed else { return output.drop(.beforeTrunk) }
+    let legs = apps.slots
+    guard trunk.isSet, !state.isClosed else { return output.drop(.beforeTrunk) }
     let bytes = Span<UInt8>(_unsafeElements: packet.bindMemory(to: UInt8.self))
     let header: RTPHeader
     do throws(RTPParseError) { header = try RTPHeader(parsing: bytes) } catch {
-      trunk.dropped &+= 1
+      trunk.received.packetDropped()
       return output.drop(.malformed)
     }
-    switch trunk.source?.classify(source, at: now) {
+    switch trunk.classify(source, at: now) {
     case .accepted: break
     case .replaced: output.sourceTakeovers &+= 1
     case .rejected, nil: return rejectSource(source, into: &output)
     }
     guard trunk.budget.consume(at: now) else {
-      trunk.dropped &+= 1
+      trunk.received.packetDropped()
       return output.drop(.overBudget)
     }
-    trunk.bytesReceived &+= UInt64(header.payloadLength)
-    trunk.lastReceived = now
-    if trunk.isSilent {
-      trunk.isSilent = false
-      output.events.append(.trunkBack(id))
-    }
+    trunk.received.received(payloadBytes: header.payloadLength)
+    if trunk.liveness.received(at: now) { output.events.append(.trunkBack(id)) }
     let payload = UnsafeRawBufferPointer(rebasing: packet[header.length..<(header.length &+ header.payloadLength)])
     switch header.payloadLength == 0 ? .unknown : trunk.formats[header.payloadType] {
     case .audio(let encoding):
@@ -89,11 +84,11 @@ extension MediaSession {
       } else {
         trunk.reception.receivedBeside()
       }
-      trunkEvents(header, payload, clock, at: now, into: &output)
+      trunkEvents(header, payload, clock: clock, at: now, into: &output)
     case .comfortNoise:
       guard admit(header, at: now, into: &output) else { return }
-      if downlink.relays, hasLeg(winner) {
-        legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
+      if downlink.relay.isOn, apps.hasWinner {
+        legs[apps.winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
       } else {
         downlink.receiver.comfortNoise(header, payload, at: now)
       }
@@ -112,8 +107,8 @@ extension MediaSession {
     case .active: break
     case .began: downlink.receiver.release(at: now)
     case .inactive:
-      trunk.unheard.otherSources &+= 1
-      trunk.dropped &+= 1
+      trunk.unheard.otherSourceCame()
+      trunk.received.packetDropped()
       trunk.reception.receivedBeside()
       output.drop(.otherSource)
       return false
@@ -126,7 +121,7 @@ extension MediaSession {
   }
 
   private mutating func dropOutOfRange(into output: inout MediaOutput) {
-    trunk.dropped &+= 1
+    trunk.received.packetDropped()
     output.drop(.outOfSequence)
   }
 
@@ -137,7 +132,7 @@ extension MediaSession {
     guard trunk.follow(encoding, needsDecoder: !sharesDecoder, at: now) else { return false }
     if !sharesDecoder {
       downlink.receiver.retire()
-      downlink.isPrimed = false
+      downlink.relay.queueDropped()
     }
     updateRelay()
     return true
@@ -164,11 +159,12 @@ extension MediaSession {
 
   /// Drops the packet; its sequence number does not count as lost for the receiver of the stream.
   private mutating func passOver(_ header: RTPHeader, _ reason: MediaDrop, at now: Instant, into output: inout MediaOutput) {
-    trunk.dropped &+= 1
+    trunk.received.packetDropped()
     output.drop(reason)
     guard trunk.active.current == header.ssrc else { return }
-    if downlink.relays, hasLeg(winner) {
-      legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
+    let legs = apps.slots
+    if downlink.relay.isOn, apps.hasWinner {
+      legs[apps.winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
     } else {
       downlink.receiver.skip(header, at: now)
     }
@@ -181,7 +177,7 @@ extension MediaSession {
     guard trunk.isProtected else {
       return receiveTrunkControl(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output)
     }
-    guard trunk.source?.allowsControl(source) == true else { return output.drop(.unexpectedSource) }
+    guard trunk.allowsControl(source) else { return output.drop(.unexpectedSource) }
     guard let count = openTrunk(packet, isControl: true, into: &output) else { return }
     receiveTrunkControl(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
@@ -197,8 +193,8 @@ extension MediaSession {
   private mutating func receiveTrunkControl(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
-    guard trunk.isSet, !isClosed else { return output.drop(.beforeTrunk) }
-    guard trunk.source?.allowsControl(source) == true else { return output.drop(.unexpectedSource) }
+    guard trunk.isSet, !state.isClosed else { return output.drop(.beforeTrunk) }
+    guard trunk.allowsControl(source) else { return output.drop(.unexpectedSource) }
     let bytes = Span<UInt8>(_unsafeElements: packet.bindMemory(to: UInt8.self))
     do throws(RTCPParseError) {
       try trunk.reports.receive(
@@ -208,51 +204,49 @@ extension MediaSession {
   }
 
   private mutating func rejectSource(_ source: SocketAddress, into output: inout MediaOutput) {
-    trunk.dropped &+= 1
+    trunk.received.packetDropped()
     output.drop(.unexpectedSource)
-    guard !trunk.reportedSource, let policy = trunk.source else { return }
-    trunk.reportedSource = true
-    output.events.append(.trunkSourceRejected(id, from: source, allowedBy: policy.allowance(for: source)))
+    guard let allowance = trunk.firstRejection(of: source) else { return }
+    output.events.append(.trunkSourceRejected(id, from: source, allowedBy: allowance))
   }
 
   /// HOT
   private mutating func trunkAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    guard isDownlinkOpen, hasLeg(winner) || bridge != nil || stream != nil else { return }
-    guard !isHeld else { return }
-    trunk.packetMilliseconds = trunk.payloadLength.milliseconds(ofOctets: payload.count)
-    trunk.unheard.alone = 0
-    guard downlink.relays else {
-      trunk.heard &+= 1
+    let legs = apps.slots
+    guard isDownlinkOpen, apps.hasWinner || partners.bridge != nil || taps.hasStream else { return }
+    guard !state.isHeld else { return }
+    trunk.received.audioReceived(milliseconds: trunk.payloadLength.milliseconds(ofOctets: payload.count))
+    trunk.unheard.audioReceived()
+    guard downlink.relay.isOn else {
       switch downlink.receiver.insert(header, payload, trunk.incoming, at: now) {
       case .late: trunk.reception.discarded(header.sequence)
       case .refused:
-        trunk.heard &-= 1
+        trunk.unheard.audioRefused()
         output.drop(.undecodable)
       default: break
       }
-      downlink.isPrimed = true
+      downlink.relay.packetQueued()
       return
     }
-    trunk.heard &+= 1
     hearRelayed(payload, at: now, into: &output)
-    guard legs[winner].isReady, payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
+    guard legs[apps.winner].isReady, payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
     let units = trunk.payloadLength.units(ofOctets: payload.count)
-    let stamp = legs[winner].stream.forward(
+    let stamp = legs[apps.winner].stream.forward(
       header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units,
       at: now)
     let room = output.packets.room
-    let count = writeRTP(room, payloadType: legs[winner].payloadType, stamp, ssrc: legs[winner].stream.ssrc, payload: payload)
-    sendToApp(winner, count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)
-    if !downlink.isFirstAudioReported, trunk.incoming.isAudible(payload) { reportFirstAudio(.trunkToApp, at: now, into: &output) }
+    let count = writeRTP(
+      room, payloadType: legs[apps.winner].payloadType, stamp, ssrc: legs[apps.winner].stream.ssrc, payload: payload)
+    sendToApp(apps.winner, count: count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)
+    if downlink.awaitsFirstAudio, trunk.incoming.isAudible(payload) { reportFirstAudio(.trunkToApp, at: now, into: &output) }
   }
 
   /// Decodes a relayed payload: always to detect digits, else one packet in eight for the level.
   private mutating func hearRelayed(_ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput) {
     guard trunk.pieceOctets > 0 else { return }
-    guard downlink.tones != nil || trunk.reception.received & 7 == 0 else { return }
+    guard downlink.tones.isListening || trunk.reception.received & 7 == 0 else { return }
     let scratch = frame + Frame.capacity
     var start = 0
     while start &+ trunk.pieceOctets / 2 <= payload.count {
@@ -260,7 +254,7 @@ extension MediaSession {
       var samples = MutableSpan<Int16>(_unsafeStart: scratch, count: AudioBand.narrowband.samplesPerTick)
       let octets = Span<UInt8>(_unsafeElements: piece.bindMemory(to: UInt8.self))
       let count = trunk.incoming.decodeSamples(octets, into: &samples)
-      hearTones(scratch, count, .narrowband, at: now, into: &output)
+      hearTones(scratch, count: count, band: .narrowband, at: now, into: &output)
       if trunk.reception.received & 7 == 0, count == samples.count { downlink.gate.measure(scratch, .narrowband) }
       start &+= trunk.pieceOctets
     }
@@ -268,58 +262,58 @@ extension MediaSession {
 
   /// Detects digits that the trunk sends as tones (`count` 0: no audio). HOT
   mutating func hearTones(
-    _ samples: UnsafePointer<Int16>, _ count: Int, _ band: AudioBand, at now: Instant, into output: inout MediaOutput
+    _ samples: UnsafePointer<Int16>, count: Int, band: AudioBand, at now: Instant, into output: inout MediaOutput
   ) {
-    let heard = count == 0 ? downlink.tones?.absent() : downlink.tones?.hear(Span(_unsafeStart: samples, count: count), band)
-    guard let digit = heard ?? nil, connectedAt != nil else { return }
+    guard let digit = downlink.tones.receive(samples, count: count, band: band), state.isConnected else { return }
     if trunk.detectsTones { return report(digit, from: .trunkToApp, into: &output) }
     guard trunk.watchesTones, trunk.unheard.toneCame() else { return }
     output.events.append(.trunkSendsTones(id))
     trunk.stopWatchingTones()
-    downlink.tones = nil
+    downlink.tones.listen(false)
   }
 
   /// Handles telephone-events of the trunk: digits for control and, if the app negotiated them, events packet by packet for the
   /// app.
   private mutating func trunkEvents(
-    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, _ clock: UInt32, at now: Instant, into output: inout MediaOutput
+    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, clock: UInt32, at now: Instant, into output: inout MediaOutput
   ) {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
-    skippedTicks = 0
+    skipped.end()
     if trunk.watchesTones {
       trunk.stopWatchingTones()
-      downlink.tones = nil
+      downlink.tones.listen(false)
     }
     let isBeside = trunk.active.current != header.ssrc
-    if !downlink.relays, !isBeside { downlink.receiver.skip(header, at: now) }
-    var number = downlink.relays && !isBeside && hasLeg(winner) ? header.sequence.raw : nil
+    if !downlink.relay.isOn, !isBeside { downlink.receiver.skip(header, at: now) }
+    var number = downlink.relay.isOn && !isBeside && apps.hasWinner ? header.sequence.raw : nil
     let stamps = trunk.incoming.clockRateHz
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {
       guard let event = TelephoneEvent(parsing: bytes, at: index) else { break }
       let digit = trunk.digits.receive(
         event, of: header.ssrc.raw, timestamp, clockRateHz: clock, stampRateHz: stamps, at: now)
-      if let digit, connectedAt != nil { report(digit, from: .trunkToApp, into: &output) }
+      if let digit, state.isConnected { report(digit, from: .trunkToApp, into: &output) }
       let clocks = EventForward.Clocks(event: clock, stream: stamps)
-      forwardToApp(event, header, timestamp.raw, clocks, &number, at: now, into: &output)
+      forwardToApp(event, header: header, timestamp: timestamp.raw, incoming: clocks, &number, at: now, into: &output)
       timestamp = timestamp.advanced(by: Int(event.duration))
     }
-    if number != nil { legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
+    let legs = apps.slots
+    if number != nil { legs[apps.winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
   }
 
   /// `number`: the source packet's number in a relayed stream, until one of our packets uses it.
   private mutating func forwardToApp(
-    _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
+    _ event: TelephoneEvent, header: RTPHeader, timestamp: UInt32, incoming: EventForward.Clocks, _ number: inout UInt16?,
     at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    guard isDownlinkOpen, !isHeld, downlink.kept == nil, hasLeg(winner), legs[winner].isReady else { return }
-    guard let format = legs[winner].telephoneEvent else { return }
-    let clocks = EventForward.Clocks(event: format.clockRateHz, stream: legs[winner].encoding.clockRateHz)
+    let legs = apps.slots
+    guard isDownlinkOpen, !state.isHeld, downlink.firstWords.isEmpty, apps.hasWinner, legs[apps.winner].isReady else { return }
+    guard let format = legs[apps.winner].telephoneEvent else { return }
+    let clocks = EventForward.Clocks(event: format.clockRateHz, stream: legs[apps.winner].encoding.clockRateHz)
     let parts = downlink.event.forward(
       event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: clocks,
-      next: legs[winner].stream.eventTimestamp(of: header, relays: downlink.relays),
+      next: legs[apps.winner].stream.eventTimestamp(of: header, relays: downlink.relay.isOn),
       at: now)
     if let opening = parts.opening { sendEventToApp(opening, header, &number, at: now, into: &output) }
     if let closing = parts.closing { sendEventToApp(closing, header, &number, at: now, into: &output) }
@@ -330,12 +324,12 @@ extension MediaSession {
   mutating func sendEventToApp(
     _ part: EventForward.Part, _ header: RTPHeader?, _ number: inout UInt16?, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs
-    guard let format = legs[winner].telephoneEvent else { return }
-    let stamp = legs[winner].stream.event(part, in: header, &number, relays: downlink.relays, at: now)
+    let legs = apps.slots
+    guard let format = legs[apps.winner].telephoneEvent else { return }
+    let stamp = legs[apps.winner].stream.event(part, in: header, &number, relays: downlink.relay.isOn, at: now)
     let count = writeEvent(
-      output.packets.room, payloadType: format.payloadType, stamp, ssrc: legs[winner].stream.ssrc, part.event)
-    sendToApp(winner, count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now, into: &output)
+      output.packets.room, payloadType: format.payloadType, stamp, ssrc: legs[apps.winner].stream.ssrc, part.event)
+    sendToApp(apps.winner, count: count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now, into: &output)
   }
 
   func report(_ digit: ReceivedDigit, from direction: AudioDirection, into output: inout MediaOutput) {
@@ -344,10 +338,11 @@ extension MediaSession {
   }
 
   mutating func reportFirstAudio(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
-    switch direction {
-    case .trunkToApp: downlink.isFirstAudioReported = true
-    case .appToTrunk: uplink.isFirstAudioReported = true
-    }
-    output.events.append(.firstAudio(id, direction, at: now))
+    let isFirst =
+      switch direction {
+      case .trunkToApp: downlink.firstAudio()
+      case .appToTrunk: uplink.firstAudio()
+      }
+    if isFirst { output.events.append(.firstAudio(id, direction, at: now)) }
   }
 }

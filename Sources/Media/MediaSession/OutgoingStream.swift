@@ -89,7 +89,8 @@ struct OutgoingStream {
     } else {
       stamp = relays ? insert(timestamp: part.timestamp, marker: part.marker) : self.stamp(units: 0, at: now)
     }
-    (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
+    stamp.timestamp = part.timestamp
+    stamp.marker = part.marker
     return stamp
   }
 
@@ -101,18 +102,23 @@ struct OutgoingStream {
     var step = Int(Int16(bitPattern: sequence &- highest))
     if !maps || ssrc != sourceSSRC || step.magnitude > 3_000 {
       catchUpClock(at: now)
-      (maps, sourceSSRC, withheld, step) = (true, ssrc, 0, 0)
+      maps = true
+      sourceSSRC = ssrc
+      withheld = 0
+      step = 0
       highest = sequence
       sequenceOffset = nextSequence &- sequence
       timestampOffset = nextTimestamp &- timestamp
-      (sourceTimestamp, sourceArrival) = (timestamp, now)
+      sourceTimestamp = timestamp
+      sourceArrival = now
       markerPending = true
     } else if step > 0 {
       withheld = step < 64 ? withheld << UInt64(step) : 0
       highest = sequence
       if units > 0 {
         if Int32(bitPattern: timestamp &- sourceTimestamp).magnitude > unitsPerFrame &* 50 { followJump(to: timestamp, at: now) }
-        (sourceTimestamp, sourceArrival) = (timestamp, now)
+        sourceTimestamp = timestamp
+        sourceArrival = now
       }
     }
     // Packets withheld above this number had not shifted it yet.
@@ -154,7 +160,8 @@ struct OutgoingStream {
   mutating func resume(at now: Instant) {
     guard lastSent != nil else { return }
     catchUpClock(at: now)
-    (maps, markerPending) = (false, true)
+    maps = false
+    markerPending = true
     (lastSent, lastTimestamp) = (now - Frame.duration, nextTimestamp &- unitsPerFrame)
   }
 

@@ -12,14 +12,14 @@ func writeRTP(
   payload: UnsafeRawBufferPointer
 ) -> Int {
   guard let base = room.baseAddress, let source = payload.baseAddress, payload.count <= Limits.packetBytes else { return 0 }
-  writeHeader(base, payloadType, stamp, ssrc)
+  writeHeader(base, payloadType: payloadType, stamp: stamp, ssrc: ssrc)
   (base + headerBytes).copyMemory(from: source, byteCount: payload.count)
   return headerBytes &+ payload.count
 }
 
 /// The header alone; the payload is already behind it. HOT
 @inline(__always)
-func writeHeader(_ base: UnsafeMutableRawPointer, _ payloadType: UInt8, _ stamp: OutgoingStream.Stamp, _ ssrc: UInt32) {
+func writeHeader(_ base: UnsafeMutableRawPointer, payloadType: UInt8, stamp: OutgoingStream.Stamp, ssrc: UInt32) {
   base.storeBytes(of: 0x80, as: UInt8.self)
   base.storeBytes(of: (stamp.marker ? 0x80 : 0) | payloadType & 0x7f, toByteOffset: 1, as: UInt8.self)
   base.storeBytes(of: stamp.sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
@@ -31,7 +31,7 @@ func writeEvent(
   _ room: UnsafeMutableRawBufferPointer, payloadType: UInt8, _ stamp: OutgoingStream.Stamp, ssrc: UInt32, _ event: TelephoneEvent
 ) -> Int {
   guard let base = room.baseAddress else { return 0 }
-  writeHeader(base, payloadType, stamp, ssrc)
+  writeHeader(base, payloadType: payloadType, stamp: stamp, ssrc: ssrc)
   let octets = (base + headerBytes).assumingMemoryBound(to: UInt8.self)
   var payload = MutableSpan(_unsafeStart: octets, count: TelephoneEvent.length)
   guard let count = event.write(into: &payload) else { return 0 }

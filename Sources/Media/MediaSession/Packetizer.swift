@@ -18,7 +18,8 @@ struct Packetizer: ~Copyable {
 
   /// Sets the packet time in milliseconds. Allocates for a codec of another size; drops gathered octets.
   mutating func setFormat(_ row: CodecRow, packetTime: Int) {
-    (packetBytes, frameBytes) = (row.octets(ofMilliseconds: packetTime), row.octets(ofMilliseconds: Frame.milliseconds))
+    packetBytes = row.octets(ofMilliseconds: packetTime)
+    frameBytes = row.octets(ofMilliseconds: Frame.milliseconds)
     unitBytes = row.octetsPerUnit
     packetUnits = UInt32(truncatingIfNeeded: packetBytes / unitBytes)
     // Space for a packet that lacks a frame, and for the frame.
@@ -27,7 +28,9 @@ struct Packetizer: ~Copyable {
     octets?.deallocate()
     let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: needed)
     memory.initialize(repeating: 0, count: needed)
-    (octets, capacity, count) = (memory, needed, 0)
+    octets = memory
+    capacity = needed
+    count = 0
   }
 
   /// The memory for the next encoded frame, `frameBytes` long; nil if it is full because packets are not consumed.

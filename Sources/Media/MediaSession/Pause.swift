@@ -13,7 +13,9 @@ struct Pause: ~Copyable {
 
   mutating func described(_ payload: Span<UInt8>, _ timestamp: RTPTimestamp) {
     noise.describe(payload)
-    (isOn, isDescribed, self.timestamp) = (true, true, timestamp)
+    isOn = true
+    isDescribed = true
+    self.timestamp = timestamp
   }
 
   /// Fills in the described noise; the far end cannot describe what is above 4 kHz.

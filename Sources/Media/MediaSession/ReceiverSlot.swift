@@ -63,7 +63,9 @@ struct ReceiverSlot: ~Copyable {
     guard let receiver else { return }
     past = statistics
     freeFormer()
-    (former, self.receiver, fadesIn) = (receiver, nil, true)
+    former = receiver
+    self.receiver = nil
+    fadesIn = true
   }
 
   private mutating func freeFormer() {

@@ -51,8 +51,11 @@ struct SourcePolicyState {
   /// A re-INVITE that moves the media restarts learning; any other keeps the learnt source.
   mutating func apply(_ parameters: TrunkLegParameters) {
     let moved = parameters.remote != signalled || parameters.sourcePolicy != policy
-    (policy, signalled, mediaPeers) = (parameters.sourcePolicy, parameters.remote, parameters.mediaPeers)
-    (peers, signalling) = (parameters.peers, parameters.signalling)
+    policy = parameters.sourcePolicy
+    signalled = parameters.remote
+    mediaPeers = parameters.mediaPeers
+    peers = parameters.peers
+    signalling = parameters.signalling
     if moved { (learnt, candidate, agreeing) = (nil, nil, 0) }
   }
 
@@ -117,14 +120,17 @@ struct SourcePolicyState {
   /// A single packet of a closer address does not interrupt the audio: five must agree.
   private mutating func challenge(_ learnt: SocketAddress, by source: SocketAddress, at now: Instant) -> Verdict {
     guard isCloser(source) || mayHaveMoved(to: source, at: now), agrees(source, at: now) else { return .rejected }
-    (self.learnt, learntReceivedAt) = (source, now)
+    self.learnt = source
+    learntReceivedAt = now
     return .replaced
   }
 
   /// Makes the source the candidate and counts its packet; true from the fifth within the window on.
   private mutating func agrees(_ source: SocketAddress, at now: Instant) -> Bool {
     if candidate != source || now - candidateSince >= Limits.learningWindow {
-      (candidate, candidateSince, agreeing) = (source, now, 0)
+      candidate = source
+      candidateSince = now
+      agreeing = 0
     }
     agreeing += 1
     return agreeing >= Limits.agreeingPackets

@@ -34,31 +34,25 @@ struct TrunkLeg: ~Copyable {
   private(set) var receives = false
   /// SRTP was agreed on: without `security` nothing is sent or accepted then.
   private(set) var isProtected = false
-  var isSilent = false
-  var lastReceived: Instant?
+  var liveness = Liveness()
   var budget = PacketBudget()
-  /// Duration of the last audio packet.
-  var packetMilliseconds = Double(Frame.milliseconds)
-  var bytesReceived: UInt64 = 0
-  var source: SourcePolicyState?
+  var received = ReceivedTotals()
+  private var source: SourcePolicyState?
   /// Selects the SSRC that is played.
   var active = ActiveSource()
-  /// Audio packets that were played, relayed or kept.
-  var heard: UInt64 = 0
   var stream: OutgoingStream
   /// Statistics of the source that is played.
   var reception = ReceiverStatistics(clockRateHz: 8_000)
+  var unheard = UnheardPackets()
 
   // Not used for every packet.
   var reports = ReportState(interval: Limits.reportInterval)
   var digits = EventSources()
-  var unheard = UnheardPackets()
   private var codecChangedAt: Instant?
-  var dropped: UInt64 = 0
-  var reportedSource = false
+  private var hasReportedSource = false
   private(set) var wantsVoIPMetrics = false
   private var remoteControl: SocketAddress?
-  var security: TrunkSecurity?
+  private var security: TrunkSecurity?
 
   init(ssrc: UInt32, sequence: UInt16, timestamp: UInt32) {
     stream = OutgoingStream(ssrc: ssrc, sequence: sequence, timestamp: timestamp, clockRateHz: 8_000)
@@ -69,7 +63,9 @@ struct TrunkLeg: ~Copyable {
     let (before, isFirst) = (incoming, !isSet)
     let changed = isFirst || encoding != parameters.encoding
     if changed { stream.unitsPerFrame = parameters.encoding.clockRateHz / 50 }
-    (isSet, encoding, payloadType) = (true, parameters.encoding, parameters.payloadType)
+    isSet = true
+    encoding = parameters.encoding
+    payloadType = parameters.payloadType
     band = encoding == .opus ? min(encoding.band, parameters.opus.band) : encoding.band
     formats = IncomingFormats(parameters.incoming.isEmpty ? parameters.symmetricFormats : parameters.incoming)
     if changed || !formats.contains(incoming) { setIncoming(encoding) }
@@ -79,12 +75,14 @@ struct TrunkLeg: ~Copyable {
     eventClockRateHz = event == nil ? encoding.clockRateHz : parameters.telephoneEventClockRateHz ?? encoding.clockRateHz
     detectsTones = parameters.digits == .inband || (parameters.digits == .auto && event == nil)
     watchesTones = !detectsTones && event != nil && unheard.mayNameTones
-    (wantsVoIPMetrics, remoteControl) = (parameters.wantsVoIPMetrics, parameters.remoteControl)
+    wantsVoIPMetrics = parameters.wantsVoIPMetrics
+    remoteControl = parameters.remoteControl
     comfortNoise = parameters.comfortNoisePayloadType ?? 255
     opus = parameters.opus
     let range = Limits.packetTimeMilliseconds
     packetTimeMilliseconds = min(max(parameters.packetTimeMilliseconds, range.lowerBound), range.upperBound)
-    (sends, receives) = (parameters.sends, parameters.receives)
+    sends = parameters.sends
+    receives = parameters.receives
     secure(parameters.protection, sameEnd: parameters.remote == destination)
     if source == nil { source = SourcePolicyState(parameters) } else { source?.apply(parameters) }
     return (isFirst || incoming != before, changed)
@@ -111,7 +109,7 @@ struct TrunkLeg: ~Copyable {
   /// Called after an event, or after tones were reported.
   mutating func stopWatchingTones() {
     watchesTones = false
-    unheard.mayNameTones = false
+    unheard.eventCame()
   }
 
   private mutating func secure(_ keys: TrunkProtection?, sameEnd: Bool) {
@@ -123,10 +121,41 @@ struct TrunkLeg: ~Copyable {
     } catch { security = nil }
   }
 
-  /// Restarts the silence check: the time without packets during a hold was not the trunk's silence.
-  mutating func restartSilence(at now: Instant) {
-    if lastReceived != nil { lastReceived = now }
+  // MARK: Sources
+
+  /// Judges a packet's source, and learns it. Nil before the leg is set. HOT
+  @inline(__always) mutating func classify(_ address: SocketAddress, at now: Instant) -> SourcePolicyState.Verdict? {
+    source?.classify(address, at: now)
   }
+
+  /// The same without effect, for a packet that is not decrypted yet.
+  func mayAccept(_ address: SocketAddress, at now: Instant) -> Bool { source?.mayAccept(address, at: now) ?? false }
+
+  func allowsControl(_ address: SocketAddress) -> Bool { source?.allowsControl(address) ?? false }
+
+  /// The settings that would accept a rejected source, to be reported once in a call; nil afterwards.
+  mutating func firstRejection(of address: SocketAddress) -> String? {
+    guard !hasReportedSource, let source else { return nil }
+    hasReportedSource = true
+    return source.allowance(for: address)
+  }
+
+  // MARK: SRTP
+
+  /// Decrypts a packet in place; without keys it throws `keyLength`. HOT
+  mutating func unprotect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
+    guard security != nil else { throw .keyLength }
+    try security?.unprotect(packet, count: &count, isControl: isControl)
+  }
+
+  /// Protects a packet in place; without keys it throws `keyLength`. HOT
+  mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
+    guard security != nil else { throw .keyLength }
+    try security?.protect(packet, count: &count, isControl: isControl)
+  }
+
+  /// How many SSRCs the receiver retired since the last call.
+  mutating func drainRetirements() -> UInt64 { security?.drainRetirements() ?? 0 }
 
   var eventClocks: EventForward.Clocks { EventForward.Clocks(event: eventClockRateHz, stream: encoding.clockRateHz) }
 

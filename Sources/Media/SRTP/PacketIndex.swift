@@ -35,7 +35,10 @@ struct IndexWindow {
   /// Marks an index as received; only for a packet whose tag was verified.
   @inline(__always) mutating func record(_ index: UInt64) {
     if isEmpty {
-      (highest, recent, older, isEmpty) = (index, 1, 0, false)
+      highest = index
+      recent = 1
+      older = 0
+      isEmpty = false
     } else if index > highest {
       let ahead = index &- highest
       // Swift's smart shifts give zero for 64 and more.

@@ -63,7 +63,8 @@ public struct SRTPSender: ~Copyable {
 
   private mutating func add(_ ssrc: UInt32) -> UnsafeMutablePointer<Source>? {
     var source = Source()
-    (source.ssrc, source.usedAt) = (ssrc, 1)
+    source.ssrc = ssrc
+    source.usedAt = 1
     return sources.insert(source)
   }
 

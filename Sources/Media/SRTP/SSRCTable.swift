@@ -87,7 +87,8 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
   private mutating func grow() {
     let (old, size) = (slots, mask + 1)
     multiplier = (0x9e37_79b9_7f4a_7c15 ^ seed) | 1  // 2⁶⁴ divided by the golden ratio
-    (mask, shift) = (2 * size - 1, shift - 1)
+    mask = 2 * size - 1
+    shift = shift - 1
     slots = .allocate(capacity: 2 * size)
     slots.initialize(repeating: Element(), count: 2 * size)
     for index in 0..<size where old[index].isUsed { _ = put(old[index]) }

@@ -132,7 +132,9 @@ public struct TURNClient: Sendable {
   }
 
   mutating func forget(_ next: State) {
-    (state, transactions, refreshAt) = (next, [], nil)
+    state = next
+    transactions = []
+    refreshAt = nil
   }
 
   mutating func fail(_ why: TURNFailure, _ output: inout Output) {

@@ -30,7 +30,8 @@ public struct TURNFraming: Sendable {
     switch buffer[start] >> 6 {
     case 0:
       guard length % 4 == 0 else { throw .malformed }
-      (message, whole) = (20 + length, 20 + length)
+      message = 20 + length
+      whole = 20 + length
     case 1: (message, whole) = (4 + length, 4 + (length + 3) & ~3)
     default: throw .malformed
     }

@@ -47,7 +47,8 @@ public struct TURNServer: Sendable, Hashable {
       guard let end = text.firstIndex(of: "]"), IPAddress(text[text.index(after: text.startIndex)..<end])?.family == .v6 else {
         return nil
       }
-      (host, rest) = (text[text.index(after: text.startIndex)..<end], text[text.index(after: end)...])
+      host = text[text.index(after: text.startIndex)..<end]
+      rest = text[text.index(after: end)...]
     } else {
       if let colon = text.firstIndex(of: ":") { (host, rest) = (text[..<colon], text[colon...]) }
       let isName = host.utf8.allSatisfy {

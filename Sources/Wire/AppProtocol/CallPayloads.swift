@@ -38,11 +38,6 @@ public struct CallOffer: Hashable, Sendable, Codable {
       (self.trunk, self.privacy, self.attest, self.diverted, self.identity) = (trunk, privacy, attest, diverted, identity)
     }
   }
-  public struct Media: Hashable, Sendable, Codable {
-    public var warmup: Bool
-    public var relayOnly: Bool
-    public init(warmup: Bool = true, relayOnly: Bool = false) { (self.warmup, self.relayOnly) = (warmup, relayOnly) }
-  }
   public var from: Handle
   public var to: Handle
   public var acct: String
@@ -53,16 +48,14 @@ public struct CallOffer: Hashable, Sendable, Codable {
   /// When it stops ringing, milliseconds since 1970; a hint.
   public var exp: Int64
   public var pstn: PSTN?
-  public var media: Media?
   public var caps: CallCapabilities?
   public var parameters: CallParameters?
   public init(
     from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String, gen: Int, exp: Int64, pstn: PSTN? = nil,
-    media: Media? = nil, caps: CallCapabilities? = nil, parameters: CallParameters? = nil
+    caps: CallCapabilities? = nil, parameters: CallParameters? = nil
   ) {
     (self.from, self.to, self.acct, self.video, self.sdp) = (from, to, acct, video, sdp)
-    (self.gen, self.exp, self.pstn, self.media, self.caps) = (gen, exp, pstn, media, caps)
-    self.parameters = parameters
+    (self.gen, self.exp, self.pstn, self.caps, self.parameters) = (gen, exp, pstn, caps, parameters)
   }
 }
 

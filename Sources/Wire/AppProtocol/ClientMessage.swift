@@ -1,6 +1,6 @@
 /// The messages that an app sends. A new message needs its payload struct, a case and a row of `ClientMessageType`, and a case
 /// here; the compiler requires all of them. docs/reference/schemas and docs/reference/protocol.md describe the messages.
-public enum ClientMessage: AppMessage {
+public enum ClientMessage: ProtocolMessage {
   case hello(Hello)
   case authRefresh(AuthRefresh)
   case devicePut(DevicePut)
@@ -20,8 +20,6 @@ public enum ClientMessage: AppMessage {
   case mediaFail(MediaFail)
   case mediaActive(MediaActive)
   case mediaRestart(MediaRestart)
-  case iceCand(ICECandidateLine)
-  case iceEnd(ICECandidateLine)
   case callHold(CallHold)
   case callMute(CallMute)
   case callDTMF(CallDTMF)
@@ -58,8 +56,6 @@ public enum ClientMessage: AppMessage {
     case .mediaFail(let d): (.mediaFail, d)
     case .mediaActive(let d): (.mediaActive, d)
     case .mediaRestart(let d): (.mediaRestart, d)
-    case .iceCand(let d): (.iceCand, d)
-    case .iceEnd(let d): (.iceEnd, d)
     case .callHold(let d): (.callHold, d)
     case .callMute(let d): (.callMute, d)
     case .callDTMF(let d): (.callDTMF, d)
@@ -77,7 +73,7 @@ public enum ClientMessage: AppMessage {
 }
 
 /// The table of client-to-server messages.
-public enum ClientMessageType: String, AppMessageType {
+public enum ClientMessageType: String, ProtocolMessageType {
   case hello, ping, pong, ack, err, bye, stats
   case authRefresh = "auth.refresh"
   case devicePut = "device.put"
@@ -94,8 +90,6 @@ public enum ClientMessageType: String, AppMessageType {
   case mediaFail = "media.fail"
   case mediaActive = "media.active"
   case mediaRestart = "media.restart"
-  case iceCand = "ice.cand"
-  case iceEnd = "ice.end"
   case callHold = "call.hold"
   case callMute = "call.mute"
   case callDTMF = "call.dtmf"
@@ -131,8 +125,6 @@ public enum ClientMessageType: String, AppMessageType {
     case .mediaFail: .init(.event, ClientMessage.mediaFail, .numbered)
     case .mediaActive: .init(.event, ClientMessage.mediaActive, .numbered)
     case .mediaRestart: .init(.request, ClientMessage.mediaRestart, .numbered)
-    case .iceCand: .init(.event, ClientMessage.iceCand, .numbered)
-    case .iceEnd: .init(.event, ClientMessage.iceEnd, .numbered)
     case .callHold: .init(.request, ClientMessage.callHold, .numbered)
     case .callMute: .init(.request, ClientMessage.callMute, .numbered)
     case .callDTMF: .init(.request, ClientMessage.callDTMF, .numbered)

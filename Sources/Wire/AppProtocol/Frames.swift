@@ -12,7 +12,7 @@ public typealias ClientFrame = AppFrame<ClientMessage>
 public typealias ServerFrame = AppFrame<ServerMessage>
 
 /// One text frame of the WebSocket (docs/reference/protocol.md, Frames): the envelope and its message.
-public struct AppFrame<Message: AppMessage>: Hashable, Sendable {
+public struct AppFrame<Message: ProtocolMessage>: Hashable, Sendable {
   /// A message, or what is wrong with it. A wrong one does not end the connection.
   public enum Body: Hashable, Sendable {
     case message(Message)

@@ -12,8 +12,6 @@ public enum Limits {
   public static let urlCharacters = 2_048
   /// Entries of `caps` and `acct`.
   public static let listEntries = 64
-  /// Characters of a candidate line.
-  public static let candidateCharacters = 1_024
   /// The longest `ageMs`, `timeoutMs` that a client may state, and the longest `spreadMs`, `afterMs` that is read.
   public static let spanMilliseconds = 86_400_000
   /// The longest `pushMs`, `reportMs`, `openMs` that is accepted; a longer one is read as absent.

@@ -76,21 +76,6 @@ public struct MediaAnswer: Hashable, Sendable, Codable {
   public init(sdp: String, gen: Int) { (self.sdp, self.gen) = (sdp, gen) }
 }
 
-/// `ice.cand` with `cand`, `ice.end` without: the client's candidates of generation `gen` (RFC 8838).
-public struct ICECandidateLine: Hashable, Sendable, Codable {
-  public var gen: Int
-  public var mid: String?
-  /// The value of `a=candidate`.
-  public var cand: String?
-  public init(gen: Int = 1, mid: String? = nil, cand: String? = nil) { (self.gen, self.mid, self.cand) = (gen, mid, cand) }
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    gen = try values.generation(.gen) ?? 1
-    mid = try values.optionalText(.mid)
-    cand = try values.optionalText(.cand, limit: Limits.candidateCharacters)
-  }
-}
-
 /// `stats`, every 5 s, and the totals in `call.ended`.
 public struct StreamStats: Hashable, Sendable, Codable {
   public var rttMs: Double?

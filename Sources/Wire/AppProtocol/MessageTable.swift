@@ -5,24 +5,24 @@
 #endif
 
 /// The messages of one direction: `ClientMessage` (app to gateway) or `ServerMessage` (gateway to app).
-public protocol AppMessage: Hashable, Sendable {
-  associatedtype MessageType: AppMessageType where MessageType.Message == Self
+public protocol ProtocolMessage: Hashable, Sendable {
+  associatedtype MessageType: ProtocolMessageType where MessageType.Message == Self
   /// The type, and what is written as `d`; without a payload no `d` is written.
   var content: (type: MessageType, payload: (any Encodable)?) { get }
 }
 
-extension AppMessage {
+extension ProtocolMessage {
   public var type: MessageType { content.type }
 }
 
 /// The message types of one direction: each case is a `t`, each `row` has the rules that docs/reference/protocol.md
 /// and docs/reference/schemas describe.
-public protocol AppMessageType: RawRepresentable<String>, CaseIterable, Hashable, Sendable {
+public protocol ProtocolMessageType: RawRepresentable<String>, CaseIterable, Hashable, Sendable {
   associatedtype Message
   var row: MessageRow<Message> { get }
 }
 
-extension AppMessageType {
+extension ProtocolMessageType {
   /// Carries an `id` and gets exactly one answer.
   public var isRequest: Bool { row.kind == .request }
   /// Carries a `seq` and is kept until acked.

@@ -1,6 +1,6 @@
 /// What the gateway sends. A new message is its payload struct, a case and a row of `ServerMessageType`, and a case here; the
 /// compiler asks for all of them. docs/reference/schemas and docs/reference/protocol.md describe it.
-public enum ServerMessage: AppMessage {
+public enum ServerMessage: ProtocolMessage {
   case welcome(Welcome)
   case ok(Success)
   case err(Failure)
@@ -61,7 +61,7 @@ public enum ServerMessage: AppMessage {
 }
 
 /// The table of server-to-client messages.
-public enum ServerMessageType: String, AppMessageType {
+public enum ServerMessageType: String, ProtocolMessageType {
   case welcome, ok, err, ping, pong, ack, bye, quality
   case authExpiring = "auth.expiring"
   case callOffer = "call.offer"

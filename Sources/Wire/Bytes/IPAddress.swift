@@ -108,11 +108,15 @@ extension IPAddress {
     for byte in text {
       if byte == UInt8(ascii: ".") {
         guard digits > 0, octets < 3 else { return nil }
-        (value, octet, digits, octets) = (value << 8 | octet, 0, 0, octets + 1)
+        value = value << 8 | octet
+        octet = 0
+        digits = 0
+        octets = octets + 1
         continue
       }
       guard byte >= 48, byte <= 57, digits < 3 else { return nil }
-      (octet, digits) = (octet &* 10 &+ UInt32(byte &- 48), digits + 1)
+      octet = octet &* 10 &+ UInt32(byte &- 48)
+      digits = digits + 1
       guard octet <= 255 else { return nil }
     }
     return octets == 3 && digits > 0 ? value << 8 | octet : nil
@@ -175,12 +179,12 @@ public struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
   public func contains(_ other: IPAddress) -> Bool {
     let other = other.unmapped
     guard other.family == address.family else { return false }
-    func same(_ a: UInt64, _ b: UInt64, _ bits: Int, of width: Int) -> Bool {
+    func same(_ a: UInt64, _ b: UInt64, bits: Int, of width: Int) -> Bool {
       bits <= 0 || (a ^ b) >> UInt64(max(0, width - bits)) == 0
     }
-    if address.family == .v4 { return same(address.low, other.low, prefixLength, of: 32) }
-    return same(address.high, other.high, min(64, prefixLength), of: 64)
-      && same(address.low, other.low, prefixLength - 64, of: 64)
+    if address.family == .v4 { return same(address.low, other.low, bits: prefixLength, of: 32) }
+    return same(address.high, other.high, bits: min(64, prefixLength), of: 64)
+      && same(address.low, other.low, bits: prefixLength - 64, of: 64)
   }
 
   public var description: String { "\(address)/\(prefixLength)" }

@@ -30,7 +30,7 @@ public enum HPKE {
     -> [UInt8]?
   {
     guard let own = publicKey(of: scalar), let shared = exchange(scalar: scalar, key) else { return nil }
-    let (secret, nonce) = schedule(shared, own + key, info)
+    let (secret, nonce) = schedule(shared, keys: own + key, info: info)
     return AEAD.seal(text, key: secret, nonce: nonce, authenticating: data).map { own + $0 }
   }
 
@@ -40,27 +40,31 @@ public enum HPKE {
     guard sealed.count > keyBytes, let own = publicKey(of: scalar) else { return nil }
     let peer = Array(sealed.prefix(keyBytes))
     guard let shared = exchange(scalar: scalar, peer) else { return nil }
-    let (secret, nonce) = schedule(shared, peer + own, info)
+    let (secret, nonce) = schedule(shared, keys: peer + own, info: info)
     return AEAD.open(Array(sealed.dropFirst(keyBytes)), key: secret, nonce: nonce, authenticating: data)
   }
 
   /// `ExtractAndExpand` (§4.1), then `KeySchedule` without a pre-shared key (§5.1).
-  private static func schedule(_ shared: [UInt8], _ keys: [UInt8], _ info: [UInt8]) -> (key: [UInt8], nonce: [UInt8]) {
-    let secret = expand(extract([], "eae_prk", shared, kem), "shared_secret", keys, 32, kem)
-    let context = [0] + extract([], "psk_id_hash", [], suite) + extract([], "info_hash", info, suite)
-    let scheduled = extract(secret, "secret", [], suite)
+  private static func schedule(_ shared: [UInt8], keys: [UInt8], info: [UInt8]) -> (key: [UInt8], nonce: [UInt8]) {
+    let secret = expand(
+      extract([], label: "eae_prk", input: shared, suite: kem), label: "shared_secret", info: keys, length: 32, suite: kem)
+    let context =
+      [0] + extract([], label: "psk_id_hash", input: [], suite: suite)
+      + extract([], label: "info_hash", input: info, suite: suite)
+    let scheduled = extract(secret, label: "secret", input: [], suite: suite)
     return (
-      expand(scheduled, "key", context, AEAD.keyBytes, suite), expand(scheduled, "base_nonce", context, AEAD.nonceBytes, suite)
+      expand(scheduled, label: "key", info: context, length: AEAD.keyBytes, suite: suite),
+      expand(scheduled, label: "base_nonce", info: context, length: AEAD.nonceBytes, suite: suite)
     )
   }
 
   /// `LabeledExtract` (§4).
-  private static func extract(_ salt: [UInt8], _ label: String, _ input: [UInt8], _ suite: [UInt8]) -> [UInt8] {
+  private static func extract(_ salt: [UInt8], label: String, input: [UInt8], suite: [UInt8]) -> [UInt8] {
     hmacSHA256(key: salt, Array("HPKE-v1".utf8) + suite + Array(label.utf8) + input)
   }
 
   /// `LabeledExpand`, limited to one block.
-  private static func expand(_ secret: [UInt8], _ label: String, _ info: [UInt8], _ length: Int, _ suite: [UInt8]) -> [UInt8] {
+  private static func expand(_ secret: [UInt8], label: String, info: [UInt8], length: Int, suite: [UInt8]) -> [UInt8] {
     let labelled = [0, UInt8(length)] + Array("HPKE-v1".utf8) + suite + Array(label.utf8) + info
     return Array(hmacSHA256(key: secret, labelled + [1]).prefix(length))
   }

@@ -92,7 +92,9 @@ public struct RequestReader: Sendable {
       return try step()
     } catch {
       state = .refused(error)
-      (buffer, start, scanned) = ([], 0, 0)
+      buffer = []
+      start = 0
+      scanned = 0
       return .refused(error)
     }
   }
@@ -122,7 +124,8 @@ public struct RequestReader: Sendable {
       let isWhole = try chunks.read(buffer[start...], consumed: &start, into: &request.body, limit: bodyBytes)
       if givesParts, !request.body.isEmpty {
         let part = request.body
-        (request.body, bodyBytes) = ([], bodyBytes - part.count)
+        request.body = []
+        bodyBytes = bodyBytes - part.count
         state = isWhole ? .body(request, remaining: 0) : .chunks(request, chunks)
         return .part(request.head, part)
       }
@@ -137,7 +140,8 @@ public struct RequestReader: Sendable {
   private mutating func readHead() throws(RequestRefusal) -> Step {
     if scanned == 0 {
       while waitingBytes >= 2, buffer[start] == 13, buffer[start + 1] == 10 {
-        (start, leading) = (start + 2, leading + 2)
+        start = start + 2
+        leading = leading + 2
         guard leading <= Limits.leadingBytes else { throw RequestRefusal(400, "empty lines instead of a request") }
       }
       if waitingBytes == 0 || (waitingBytes == 1 && buffer[start] == 13) { return .needsMore }
@@ -152,7 +156,9 @@ public struct RequestReader: Sendable {
     }
     guard end - start <= Limits.headBytes else { throw RequestRefusal(431, "at most \(Limits.headBytes) octets of fields") }
     let head = try HeadParser.parse(buffer[start..<end - 2])
-    (start, scanned, leading) = (end, 0, 0)
+    start = end
+    scanned = 0
+    leading = 0
     let request = Request(head: head, body: [])
     (bodyBytes, givesParts) = (bodyLimit(head), isReadInParts(head))
     switch head.framing {

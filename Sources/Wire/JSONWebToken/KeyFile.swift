@@ -127,14 +127,14 @@ private struct JWKS: Decodable {
     }
 
     func key(_ algorithm: Algorithm) throws(KeyError) -> SigningKey {
-      func number(_ text: String?, _ name: String) throws(KeyError) -> [UInt8] {
+      func number(_ text: String?, named name: String) throws(KeyError) -> [UInt8] {
         guard let text, let bytes = Base64URL.decode(text.utf8), !bytes.isEmpty, bytes.count <= 1_024 else {
           throw .jwks("\(kid ?? "a key"): \(name) is not a base64url number")
         }
         return bytes
       }
-      if algorithm == .RS256 { return try SigningKey.rsa(modulus: number(n, "n"), exponent: number(e, "e")) }
-      return try SigningKey.p256(x: number(x, "x"), y: number(y, "y"))
+      if algorithm == .RS256 { return try SigningKey.rsa(modulus: number(n, named: "n"), exponent: number(e, named: "e")) }
+      return try SigningKey.p256(x: number(x, named: "x"), y: number(y, named: "y"))
     }
   }
 }

@@ -79,14 +79,14 @@ extension TokenGrant: Codable {
 
     func path(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
-    func read<Value: Decodable>(_ name: String, _ expected: String, as _: Value.Type = Value.self) throws(Fault) -> Value? {
+    func read<Value: Decodable>(_ name: String, expected: String, as _: Value.Type = Value.self) throws(Fault) -> Value? {
       guard values.contains(Key(name)) else { return nil }
       guard let value = try? values.decode(Value.self, forKey: Key(name)) else { throw Fault(path(name), "is not \(expected)") }
       return value
     }
 
     func text(_ name: String, spaces: Bool = true) throws(Fault) -> String? {
-      guard let text = try read(name, "a string", as: String.self) else { return nil }
+      guard let text = try read(name, expected: "a string", as: String.self) else { return nil }
       let isPlain = text.unicodeScalars.allSatisfy { $0.value >= (spaces ? 32 : 33) && $0.value != 127 }
       guard !text.isEmpty, text.utf8.count <= Limits.grantTextBytes, isPlain else {
         throw Fault(
@@ -96,13 +96,13 @@ extension TokenGrant: Codable {
     }
 
     func integer(_ name: String, _ range: ClosedRange<Int>) throws(Fault) -> Int? {
-      guard let value = try read(name, "an integer", as: Int.self) else { return nil }
+      guard let value = try read(name, expected: "an integer", as: Int.self) else { return nil }
       guard range.contains(value) else { throw Fault(path(name), "is not within \(range.lowerBound)…\(range.upperBound)") }
       return value
     }
 
     func numbers(_ name: String, beginnings: Bool = false) throws(Fault) -> [String]? {
-      guard let list = try read(name, "a list of strings", as: [String].self) else { return nil }
+      guard let list = try read(name, expected: "a list of strings", as: [String].self) else { return nil }
       guard list.count <= Limits.grantNumbers else { throw Fault(path(name), "has more than \(Limits.grantNumbers) entries") }
       for (index, number) in list.enumerated() where !TokenGrant.isNumber(number, beginning: beginnings) {
         throw Fault("\(path(name))[\(index)]", "is not a number: 1 to 15 digits, with + in front of a country code")
@@ -130,7 +130,7 @@ extension TokenGrant: Codable {
     allow = try all.numbers("allow", beginnings: true)
     maxCalls = try all.integer("max_calls", 0...1_000)
     callsPerHour = try all.integer("calls_per_hour", 0...10_000)
-    record = try all.read("record", "a boolean")
+    record = try all.read("record", expected: "a boolean")
     issuedAt = 0
     diversions = [:]
     guard all.values.contains(Key("diversions")) else { return }
@@ -157,7 +157,7 @@ extension TokenGrant: Codable {
     if out.after != nil, trigger != "unreached", trigger != "no_answer" {
       throw Fault(row.path("after"), "goes with unreached and no_answer")
     }
-    out.showsCaller = try row.read("show_caller", "a boolean") ?? false
+    out.showsCaller = try row.read("show_caller", expected: "a boolean") ?? false
     return out
   }
 

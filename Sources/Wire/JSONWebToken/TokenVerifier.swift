@@ -48,14 +48,14 @@ extension KeySet {
     else { throw .malformed }
     guard head.alg == algorithm.rawValue else { throw .algorithm }
     guard !head.isCritical else { throw .critical }
-    guard isSigned(Array(text[..<parts[1].endIndex]), signature, kid: head.kid) else {
+    guard isSigned(Array(text[..<parts[1].endIndex]), by: signature, kid: head.kid) else {
       throw isFetched && !has(head.kid) ? .unknownKey : .signature
     }
     guard let claims = try? JSONDecoder().decode(Content.self, from: Data(body)) else { throw .claims }
     return claims
   }
 
-  private func isSigned(_ message: [UInt8], _ signature: [UInt8], kid: String?) -> Bool {
+  private func isSigned(_ message: [UInt8], by signature: [UInt8], kid: String?) -> Bool {
     if case .secret(let secret) = material {
       let expected = hmacSHA256(message, key: secret)
       return expected.count == 32 && constantTimeEqual(expected, signature)

@@ -113,7 +113,8 @@ struct NumberText {
         extensionDigits = String(value)
       case "phone-context" where value.hasPrefix("+"):
         let context = try NumberText(context: value)
-        (isInternational, digits) = (true, context.digits)
+        isInternational = true
+        digits = context.digits
       case "phone-context":
         guard !value.isEmpty, value.utf8.allSatisfy({ $0 < 127 && $0 > 32 }) else { throw .parameter }
       case _ where isNumber(name): extensionDigits = name

@@ -201,7 +201,8 @@ final class PlanTable: Sendable {
       switch operation {
       case 0:
         if at < digits.count, operand >> Int(digits[digits.index(digits.startIndex, offsetBy: at)]) & 1 == 1 {
-          (counter, at) = (counter + 1, at + 1)
+          counter = counter + 1
+          at = at + 1
         } else {
           continues = false
         }

@@ -132,7 +132,8 @@ private struct Tape {
 
   mutating func removeAll() {
     nodes.removeAll(keepingCapacity: nodes.capacity <= Limits.keptNodes)
-    (cursor, bytes) = (0, 0)
+    cursor = 0
+    bytes = 0
   }
 
   mutating func pop() -> RESPValue {

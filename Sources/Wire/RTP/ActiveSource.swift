@@ -35,7 +35,8 @@ public struct ActiveSource: Sendable {
     let quiet = (now - lastReceived).nanoseconds
     if source == current {
       longestGap = max(min(quiet, Self.silence), longestGap &- longestGap >> 4)
-      (lastReceived, run) = (now, 0)
+      lastReceived = now
+      run = 0
       return .active
     }
     return judge(source, quiet, at: now)
@@ -47,7 +48,12 @@ public struct ActiveSource: Sendable {
       rival = source
       guard run >= Self.rivalPackets, quiet >= min(Self.silence, 2 &* longestGap &+ Self.margin) else { return .inactive }
     }
-    (current, rival, run, lastReceived, longestGap, releasedUntil) = (source, nil, 0, now, 0, .zero)
+    current = source
+    rival = nil
+    run = 0
+    lastReceived = now
+    longestGap = 0
+    releasedUntil = .zero
     return .began
   }
 

@@ -39,7 +39,10 @@ public struct LossPattern: Sendable, Equatable {
   // HOT
   public mutating func received(_ sequence: SequenceNumber) {
     guard let newest else {
-      (self.newest, pending, came, unused) = (sequence, 1, 1, 0)
+      self.newest = sequence
+      pending = 1
+      came = 1
+      unused = 0
       return
     }
     let ahead = sequence.distance(from: newest)
@@ -103,7 +106,8 @@ public struct LossPattern: Sendable, Equatable {
       groupLosses &+= 1
     } else {
       endGroup()
-      (groupLosses, groupPackets) = (1, 1)
+      groupLosses = 1
+      groupPackets = 1
     }
     goodSince = 0
   }
@@ -124,24 +128,24 @@ public struct LossPattern: Sendable, Equatable {
   }
 
   /// Lost or discarded, 0…1.
-  public var lossFraction: Double { Self.ratio(lost &+ discards, expected) }
+  public var lossFraction: Double { Self.ratio(lost &+ discards, to: expected) }
   public var burstCount: UInt64 { withGroup.bursts }
   /// The part of packets inside bursts that was lost or discarded, 0…1.
-  public var burstDensity: Double { Self.ratio(withGroup.losses, withGroup.packets) }
+  public var burstDensity: Double { Self.ratio(withGroup.losses, to: withGroup.packets) }
   /// The same between the bursts.
   public var gapDensity: Double {
     let bursts = withGroup
-    return Self.ratio(lost &+ discards &- min(bursts.losses, lost &+ discards), expected &- min(bursts.packets, expected))
+    return Self.ratio(lost &+ discards &- min(bursts.losses, lost &+ discards), to: expected &- min(bursts.packets, expected))
   }
   /// Mean packets of a burst; 0 without one.
-  public var burstPacketsMean: Double { Self.ratio(withGroup.packets, withGroup.bursts) }
+  public var burstPacketsMean: Double { Self.ratio(withGroup.packets, to: withGroup.bursts) }
   /// Mean packets of a gap: before, between and after bursts.
   public var gapPacketsMean: Double {
     let bursts = withGroup
-    return Self.ratio(expected &- min(bursts.packets, expected), bursts.bursts &+ 1)
+    return Self.ratio(expected &- min(bursts.packets, expected), to: bursts.bursts &+ 1)
   }
   /// ITU-T G.107 §7.3: the mean length of loss runs over that of equally much random loss; 1 without loss.
-  public var burstRatio: Double { runs == 0 ? 1 : max(1, Self.ratio(lost &+ discards, runs) * (1 - lossFraction)) }
+  public var burstRatio: Double { runs == 0 ? 1 : max(1, Self.ratio(lost &+ discards, to: runs) * (1 - lossFraction)) }
 
-  private static func ratio(_ a: UInt64, _ b: UInt64) -> Double { b == 0 ? 0 : Double(a) / Double(b) }
+  private static func ratio(_ a: UInt64, to b: UInt64) -> Double { b == 0 ? 0 : Double(a) / Double(b) }
 }

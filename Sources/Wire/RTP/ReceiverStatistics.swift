@@ -51,7 +51,8 @@ public struct ReceiverStatistics: Sendable {
   public mutating func setClock(rateHz: UInt32) {
     guard rateHz != clockRateHz else { return }
     jitterScaled = UInt32(truncatingIfNeeded: UInt64(jitterScaled) * UInt64(max(1, rateHz)) / UInt64(clockRateHz))
-    (clockRateHz, transit) = (max(1, rateHz), nil)
+    clockRateHz = max(1, rateHz)
+    transit = nil
   }
 
   /// Counts one packet. `measuresJitter` is false for packets whose timestamp is not their sampling time (telephone-event, RFC
@@ -67,14 +68,14 @@ public struct ReceiverStatistics: Sendable {
       maximum = header.sequence
       pattern.restart()
       pattern.received(header.sequence)
-      measureJitter(header, now, measuresJitter)
+      measureJitter(header, at: now, measures: measuresJitter)
       return verdict
     }
     let verdict = validate(header.sequence)
     guard verdict != .outOfRange else { return verdict }
     if verdict == .restarted { pattern.restart() }
     pattern.received(header.sequence)
-    measureJitter(header, now, measuresJitter)
+    measureJitter(header, at: now, measures: measuresJitter)
     return verdict
   }
 
@@ -125,12 +126,13 @@ public struct ReceiverStatistics: Sendable {
     cycles = 0
     badNext = 0x1_0000
     receivedOfSource = 1
-    (expectedPrior, receivedPrior) = (0, 0)
+    expectedPrior = 0
+    receivedPrior = 0
     transit = nil
   }
 
   /// RFC 3550 A.8, in sixteenths of a clock unit.
-  private mutating func measureJitter(_ header: RTPHeader, _ now: Instant, _ measures: Bool) {
+  private mutating func measureJitter(_ header: RTPHeader, at now: Instant, measures: Bool) {
     guard measures else {
       transit = nil
       return
@@ -165,7 +167,8 @@ public struct ReceiverStatistics: Sendable {
     guard let source else { return nil }
     let expected = expectedOfSource &- expectedPrior
     let lostInInterval = expected &- (receivedOfSource &- receivedPrior)
-    (expectedPrior, receivedPrior) = (expectedOfSource, receivedOfSource)
+    expectedPrior = expectedOfSource
+    receivedPrior = receivedOfSource
     let fraction = expected <= 0 || lostInInterval <= 0 ? 0 : min(255, (lostInInterval << 8) / expected)
     let cumulative = max(-0x80_0000, min(0x7f_ffff, expectedOfSource &- receivedOfSource))
     var delay: UInt32 = 0

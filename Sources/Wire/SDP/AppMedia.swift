@@ -20,7 +20,7 @@ public struct AppMedia: Hashable, Sendable {
   public var packetTimeMilliseconds: Int
   /// Our direction.
   public var direction: MediaDirection
-  /// The section's identification tag, to which `ice.cand` refers.
+  /// The section's identification tag, which the answer repeats (RFC 5888).
   public var mid: String?
   /// The peer's parameters for Opus; defaults if it has none or the codec is another.
   public var opus: OpusParameters

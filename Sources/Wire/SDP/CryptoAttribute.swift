@@ -110,7 +110,8 @@ func base64Bytes(_ text: Substring) -> [UInt8]? {
   var (out, word, bits): ([UInt8], UInt32, Int) = ([], 0, 0)
   for letter in letters {
     guard let value = base64Alphabet.firstIndex(of: letter) else { return nil }
-    (word, bits) = (word << 6 | UInt32(value), bits + 6)
+    word = word << 6 | UInt32(value)
+    bits = bits + 6
     if bits >= 8 {
       bits -= 8
       out.append(UInt8(truncatingIfNeeded: word >> UInt32(bits)))

@@ -38,7 +38,7 @@ extension SessionDescription {
         sawVersion = true
         continue
       }
-      try parse(type, value, count)
+      try parse(type, value, line: count)
     }
     guard sawVersion else { throw Self.versionMissing(0) }
   }
@@ -56,7 +56,7 @@ extension SessionDescription {
     }
   }
 
-  private mutating func parse(_ type: UInt8, _ value: ArraySlice<UInt8>, _ line: Int) throws(DescriptionError) {
+  private mutating func parse(_ type: UInt8, _ value: ArraySlice<UInt8>, line: Int) throws(DescriptionError) {
     switch type {
     case UInt8(ascii: "o"): if media.isEmpty { origin = Self.origin(value) }
     case UInt8(ascii: "s"): if media.isEmpty { name = Self.text(value) }

@@ -137,7 +137,8 @@ func number<Value: FixedWidthInteger>(digits: some Sequence<UInt8>, as type: Val
     let (tens, isOver) = value.multipliedReportingOverflow(by: 10)
     let (sum, isMore) = tens.addingReportingOverflow(UInt64(byte &- 48))
     guard !isOver, !isMore else { return nil }
-    (value, count) = (sum, count + 1)
+    value = sum
+    count = count + 1
   }
   return count > 0 ? Value(exactly: value) : nil
 }

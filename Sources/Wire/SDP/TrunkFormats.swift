@@ -68,7 +68,7 @@ struct TrunkFormats: Sendable {
     let ours = offered ?? []
     offered = nil
     keep(ours)
-    return Self.merged(ours, usable(answer))
+    return Self.merged(ours, with: usable(answer))
   }
 
   /// Ends the exchange: the peer's offer was answered with its own payload types.
@@ -80,10 +80,10 @@ struct TrunkFormats: Sendable {
   }
 
   private mutating func keep(_ formats: [NumberedFormat]) {
-    numbers = Self.merged(formats, numbers.filter { old in !formats.contains { $0.format == old.format } })
+    numbers = Self.merged(formats, with: numbers.filter { old in !formats.contains { $0.format == old.format } })
   }
 
-  private static func merged(_ first: [NumberedFormat], _ second: [NumberedFormat]) -> [NumberedFormat] {
+  private static func merged(_ first: [NumberedFormat], with second: [NumberedFormat]) -> [NumberedFormat] {
     first + second.filter { other in !first.contains { $0.payloadType == other.payloadType } }
   }
 

@@ -109,7 +109,7 @@ public struct TrunkNegotiation: Sendable {
     let common = answered.lazy.compactMap { format in format.codec.map { (format, $0) } }
       .first { pair in offered.contains { $0.format == .audio(pair.1) } }
     guard let (format, codec) = common else { throw .noCommonCodec }
-    var media = try media(of: section, in: description, format, codec, answered)
+    var media = try media(of: section, in: description, as: format, codec: codec, formats: answered)
     media.direction = media.direction.limited(to: offeredDirection)
     media.protection = protection
     media.incoming = formats.answered(with: answered)
@@ -145,7 +145,7 @@ public struct TrunkNegotiation: Sendable {
   {
     let choice = try choose(description)
     let (index, format, codec, line) = (choice.index, choice.format, choice.codec, choice.key)
-    var media = try media(of: description.media[index], in: description, format, codec, choice.formats)
+    var media = try media(of: description.media[index], in: description, as: format, codec: codec, formats: choice.formats)
     media.direction = media.direction.limited(to: direction)
     var keys: [CryptoAttribute] = []
     if let line, let own = ownKey(for: line) {
@@ -232,8 +232,8 @@ public struct TrunkNegotiation: Sendable {
   private static func isSecure(_ transport: String) -> Bool { transport == secure || transport == "RTP/SAVPF" }
 
   private func media(
-    of section: MediaDescription, in description: SessionDescription, _ format: AudioFormat, _ codec: AudioEncoding,
-    _ formats: [AudioFormat]
+    of section: MediaDescription, in description: SessionDescription, as format: AudioFormat, codec: AudioEncoding,
+    formats: [AudioFormat]
   ) throws(NegotiationError) -> TrunkMedia {
     let ip = try remote(of: section, in: description)
     let held = ip.isUnspecified

@@ -3,12 +3,12 @@ public struct ByteRange: Hashable, Sendable {
   public let start: UInt32
   public let end: UInt32
 
-  @inlinable init(_ start: Int, _ end: Int) {
+  @inlinable init(from start: Int, to end: Int) {
     self.start = UInt32(truncatingIfNeeded: start)
     self.end = UInt32(truncatingIfNeeded: max(start, end))
   }
 
-  public static let empty = ByteRange(0, 0)
+  public static let empty = ByteRange(from: 0, to: 0)
 
   public var lower: Int { Int(start) }
   public var upper: Int { Int(end) }
@@ -31,5 +31,5 @@ extension [UInt8] {
 
 extension ByteRange {
   /// From one offset to another; empty if they are in the wrong order.
-  public init(joining start: Int, _ end: Int) { self.init(max(0, start), max(0, end)) }
+  public init(joining start: Int, _ end: Int) { self.init(from: max(0, start), to: max(0, end)) }
 }

@@ -46,7 +46,7 @@ struct HeadReader {
 
   private mutating func readField(_ bytes: Span<UInt8>, from start: Int, _ index: borrowing HeaderIndex) throws(ParseError) -> Int
   {
-    var scanner = Scanner(bytes, ByteRange(start, bytes.count))
+    var scanner = Scanner(bytes, ByteRange(from: start, to: bytes.count))
     let name = scanner.run(.token)
     scanner.skipBlanks()
     let hasColon = !name.isEmpty && scanner.skip(.colon)
@@ -66,7 +66,7 @@ struct HeadReader {
     while end > valueStart, bytes[end - 1].isBlank || bytes[end - 1] == .cr || bytes[end - 1] == .lf { end &-= 1 }
     if end - valueStart > Limits.fieldBytes { note(.fieldTooLong, at: start) }
     guard fields.count < Limits.fields else { throw ParseError(.tooManyFields, at: start) }
-    fields.append(HeaderField(name: index.find(bytes, name), nameRange: name, value: ByteRange(valueStart, end)))
+    fields.append(HeaderField(name: index.find(bytes, name), nameRange: name, value: ByteRange(from: valueStart, to: end)))
     return next
   }
 }
@@ -74,11 +74,11 @@ struct HeadReader {
 extension HeadReader {
   private mutating func readStartLine(_ bytes: Span<UInt8>, from start: Int) throws(ParseError) -> Int {
     let end = try lineEnd(bytes, from: start)
-    var scanner = Scanner(bytes, ByteRange(start, end))
+    var scanner = Scanner(bytes, ByteRange(from: start, to: end))
     let word = scanner.run(.token)
     guard !word.isEmpty else { throw ParseError(.startLine, at: start) }
     if scanner.next == .slash, bytes.equals(word, "sip") {
-      startLine = try readStatusLine(bytes, ByteRange(start, end))
+      startLine = try readStatusLine(bytes, ByteRange(from: start, to: end))
       return end + 2
     }
     guard scanner.skip(32) else { throw ParseError(.startLine, at: scanner.position) }
@@ -86,11 +86,11 @@ extension HeadReader {
     var versionStart = end
     while versionStart > uriStart, bytes[versionStart - 1] != 32 { versionStart -= 1 }
     guard versionStart > uriStart else { throw ParseError(.startLine, at: uriStart) }
-    let version = ByteRange(versionStart, end)
+    let version = ByteRange(from: versionStart, to: end)
     if !bytes.equals(version, "sip/2.0") {
       note(isVersion(bytes, version) ? .version : .startLine, at: versionStart)
     }
-    startLine = .request(Method(bytes, word), name: word, uri: ByteRange(uriStart, versionStart - 1))
+    startLine = .request(Method(bytes, word), name: word, uri: ByteRange(from: uriStart, to: versionStart - 1))
     return end + 2
   }
 
@@ -98,18 +98,18 @@ extension HeadReader {
     var scanner = Scanner(bytes, line)
     let versionStart = scanner.position
     while !scanner.atEnd, scanner.next != 32 { scanner.position += 1 }
-    if !bytes.equals(ByteRange(versionStart, scanner.position), "sip/2.0") { note(.version, at: versionStart) }
+    if !bytes.equals(ByteRange(from: versionStart, to: scanner.position), "sip/2.0") { note(.version, at: versionStart) }
     try scanner.expect(32, .startLine)
     let codeStart = scanner.position
     let code = try scanner.number(upTo: 999, .startLine)
     guard scanner.position - codeStart == 3, (100...699).contains(code) else { throw ParseError(.startLine, at: codeStart) }
     // Some peers omit the SP before an empty reason phrase, which RFC 3261 §7.2 requires; it does not matter here.
     guard scanner.atEnd || scanner.skip(32) else { throw ParseError(.startLine, at: scanner.position) }
-    return .response(code: Int(code), reason: ByteRange(scanner.position, line.upper))
+    return .response(code: Int(code), reason: ByteRange(from: scanner.position, to: line.upper))
   }
 
   private func isVersion(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
-    guard range.count > 4, bytes.equals(ByteRange(range.lower, range.lower + 4), "sip/") else { return false }
+    guard range.count > 4, bytes.equals(ByteRange(from: range.lower, to: range.lower + 4), "sip/") else { return false }
     for index in range.lower + 4..<min(range.upper, bytes.count) where !bytes[index].isDigit && bytes[index] != UInt8(ascii: ".")
     {
       return false
@@ -119,7 +119,7 @@ extension HeadReader {
 
   /// Determines the body (RFC 3261 §18.3): Content-Length bytes, or on datagrams without it the rest.
   mutating func frameBody(_ bytes: Span<UInt8>, onStream: Bool) {
-    let rest = ByteRange(headEnd, bytes.count)
+    let rest = ByteRange(from: headEnd, to: bytes.count)
     body = rest
     do throws(ParseError) {
       guard let length = try ContentLength.read(bytes, fields) else {
@@ -127,7 +127,7 @@ extension HeadReader {
         return
       }
       guard length <= rest.count else { throw ParseError(.bodyTooShort, at: bytes.count) }
-      body = ByteRange(headEnd, headEnd + length)
+      body = ByteRange(from: headEnd, to: headEnd + length)
     } catch {
       note(error.rule, at: error.offset)
     }

@@ -73,7 +73,7 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
   /// The row of a name, case-insensitively or in its compact form; `.other` for a name without a row.
   public init(_ name: String) {
     let bytes = Array(name.utf8)
-    self = HeaderIndex.shared.find(bytes.span, ByteRange(0, bytes.count))
+    self = HeaderIndex.shared.find(bytes.span, ByteRange(from: 0, to: bytes.count))
   }
 
   /// As written on the wire.

@@ -38,7 +38,7 @@ extension Message {
           var end = line
           if end > start, bytes[end - 1] == .lf { end -= 1 }
           if end > start, bytes[end - 1] == .cr { end -= 1 }
-          out.append(ByteRange(start, end))
+          out.append(ByteRange(from: start, to: end))
         }
         guard out.count <= Limits.bodyParts else { throw ParseError(.listTooLong, at: line) }
         if bytes[line..<lineEnd].dropFirst(marker.count).starts(with: [UInt8(ascii: "-"), UInt8(ascii: "-")]) { return out }
@@ -50,7 +50,7 @@ extension Message {
     guard let partStart, partStart < body.upper || !out.isEmpty else { throw ParseError(.multipart, at: body.upper) }
     if partStart == body.upper { return out }
     guard out.count < Limits.bodyParts else { throw ParseError(.listTooLong, at: partStart) }
-    return out + [ByteRange(partStart, body.upper)]
+    return out + [ByteRange(from: partStart, to: body.upper)]
   }
 
   private func sdp(inPart part: ByteRange) throws(ParseError) -> String? {
@@ -60,13 +60,13 @@ extension Message {
       let lineEnd = bytes[line..<part.upper].firstIndex(of: .lf) ?? part.upper
       var end = lineEnd
       if end > line, bytes[end - 1] == .cr { end -= 1 }
-      if end == line { return isSDP ? text(ByteRange(min(lineEnd + 1, part.upper), part.upper)) : nil }
-      var scanner = Scanner(bytes.span, ByteRange(line, end))
+      if end == line { return isSDP ? text(ByteRange(from: min(lineEnd + 1, part.upper), to: part.upper)) : nil }
+      var scanner = Scanner(bytes.span, ByteRange(from: line, to: end))
       let name = scanner.run(.token)
       scanner.skipBlanks()
       if scanner.equals(name, "content-type"), scanner.skip(.colon) {
         scanner.skipBlanks()
-        let value = try ContentType.parse(bytes.span, ByteRange(scanner.position, end), bytes)
+        let value = try ContentType.parse(bytes.span, ByteRange(from: scanner.position, to: end), bytes)
         isSDP = value.mediaType == "application/sdp"
       }
       line = lineEnd + 1

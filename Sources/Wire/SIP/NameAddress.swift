@@ -27,7 +27,7 @@ public struct NameAddress: Hashable, Sendable {
       if scanner.next == .less {
         var end = scanner.position
         while end > start, scanner.bytes[end - 1].isBlank { end -= 1 }
-        if end > start { display = ByteRange(start, end) }
+        if end > start { display = ByteRange(from: start, to: end) }
       } else {
         scanner.position = start
       }
@@ -48,8 +48,8 @@ public struct NameAddress: Hashable, Sendable {
       end = scanner.position
       if scanner.equals(parameter.name, "tag") { address.tag = parameter.value }
     }
-    address.parameters = ByteRange(parametersStart, end)
-    address.whole = ByteRange(start, end)
+    address.parameters = ByteRange(from: parametersStart, to: end)
+    address.whole = ByteRange(from: start, to: end)
     return address
   }
 

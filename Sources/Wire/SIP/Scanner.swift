@@ -35,7 +35,7 @@ struct Scanner: ~Escapable {
   @inline(__always) @_lifetime(self: copy self) mutating func run(_ set: CharacterClass) -> ByteRange {
     let start = position
     while position < end, set.contains(bytes[position]) { position &+= 1 }
-    return ByteRange(start, position)
+    return ByteRange(from: start, to: position)
   }
 
   @_lifetime(self: copy self) mutating func token(_ rule: ParseError.Rule = .token) throws(ParseError) -> ByteRange {
@@ -68,7 +68,7 @@ struct Scanner: ~Escapable {
       let byte = bytes[position]
       if byte == .quote {
         position &+= 1
-        return ByteRange(start, position - 1)
+        return ByteRange(from: start, to: position - 1)
       }
       position &+= byte == .backslash ? 2 : 1
     }

@@ -1,59 +1,7 @@
 /// The usual phrase of a status code (RFC 3261 §21 and later RFCs); a general one for others.
 public func reasonPhrase(_ code: Int) -> String {
-  switch code {
-  case 100: "Trying"
-  case 180: "Ringing"
-  case 181: "Call Is Being Forwarded"
-  case 182: "Queued"
-  case 183: "Session Progress"
-  case 200: "OK"
-  case 202: "Accepted"
-  case 300: "Multiple Choices"
-  case 301: "Moved Permanently"
-  case 302: "Moved Temporarily"
-  case 305: "Use Proxy"
-  case 380: "Alternative Service"
-  case 400: "Bad Request"
-  case 401: "Unauthorized"
-  case 402: "Payment Required"
-  case 403: "Forbidden"
-  case 404: "Not Found"
-  case 405: "Method Not Allowed"
-  case 406: "Not Acceptable"
-  case 407: "Proxy Authentication Required"
-  case 408: "Request Timeout"
-  case 410: "Gone"
-  case 413: "Request Entity Too Large"
-  case 414: "Request-URI Too Long"
-  case 415: "Unsupported Media Type"
-  case 416: "Unsupported URI Scheme"
-  case 420: "Bad Extension"
-  case 421: "Extension Required"
-  case 422: "Session Interval Too Small"
-  case 423: "Interval Too Brief"
-  case 433: "Anonymity Disallowed"
-  case 480: "Temporarily Unavailable"
-  case 481: "Call/Transaction Does Not Exist"
-  case 482: "Loop Detected"
-  case 483: "Too Many Hops"
-  case 484: "Address Incomplete"
-  case 485: "Ambiguous"
-  case 486: "Busy Here"
-  case 487: "Request Terminated"
-  case 488: "Not Acceptable Here"
-  case 491: "Request Pending"
-  case 493: "Undecipherable"
-  case 500: "Server Internal Error"
-  case 501: "Not Implemented"
-  case 502: "Bad Gateway"
-  case 503: "Service Unavailable"
-  case 504: "Server Time-out"
-  case 505: "Version Not Supported"
-  case 513: "Message Too Large"
-  case 600: "Busy Everywhere"
-  case 603: "Decline"
-  case 604: "Does Not Exist Anywhere"
-  case 606: "Not Acceptable"
+  if let phrase = reasonPhrases[code] { return phrase }
+  return switch code {
   case 100..<200: "Progress"
   case 200..<300: "Success"
   case 300..<400: "Redirection"
@@ -62,3 +10,59 @@ public func reasonPhrase(_ code: Int) -> String {
   default: "Global Failure"
   }
 }
+
+private let reasonPhrases: [Int: String] = [
+  100: "Trying",
+  180: "Ringing",
+  181: "Call Is Being Forwarded",
+  182: "Queued",
+  183: "Session Progress",
+  200: "OK",
+  202: "Accepted",
+  300: "Multiple Choices",
+  301: "Moved Permanently",
+  302: "Moved Temporarily",
+  305: "Use Proxy",
+  380: "Alternative Service",
+  400: "Bad Request",
+  401: "Unauthorized",
+  402: "Payment Required",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  406: "Not Acceptable",
+  407: "Proxy Authentication Required",
+  408: "Request Timeout",
+  410: "Gone",
+  413: "Request Entity Too Large",
+  414: "Request-URI Too Long",
+  415: "Unsupported Media Type",
+  416: "Unsupported URI Scheme",
+  420: "Bad Extension",
+  421: "Extension Required",
+  422: "Session Interval Too Small",
+  423: "Interval Too Brief",
+  433: "Anonymity Disallowed",
+  480: "Temporarily Unavailable",
+  481: "Call/Transaction Does Not Exist",
+  482: "Loop Detected",
+  483: "Too Many Hops",
+  484: "Address Incomplete",
+  485: "Ambiguous",
+  486: "Busy Here",
+  487: "Request Terminated",
+  488: "Not Acceptable Here",
+  491: "Request Pending",
+  493: "Undecipherable",
+  500: "Server Internal Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Server Time-out",
+  505: "Version Not Supported",
+  513: "Message Too Large",
+  600: "Busy Everywhere",
+  603: "Decline",
+  604: "Does Not Exist Anywhere",
+  606: "Not Acceptable",
+]

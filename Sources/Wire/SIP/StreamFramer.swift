@@ -50,7 +50,8 @@ public struct StreamFramer: Sendable {
     guard let length, buffer.count - start >= length else { return nil }
     let message = Array(buffer[start..<start + length])
     start += length
-    (searched, self.length) = (start, nil)
+    searched = start
+    self.length = nil
     return .message(message)
   }
 
@@ -98,7 +99,9 @@ public struct StreamFramer: Sendable {
     isBroken = true
     let head = Array(buffer[start..<end])
     buffer = []
-    (start, searched, length) = (0, 0, nil)
+    start = 0
+    searched = 0
+    length = nil
     return .broken(head, error)
   }
 }

@@ -29,7 +29,7 @@ public struct URI: Hashable, Sendable {
 
   /// Reads a URI that fills `bytes`; the ranges refer to that array.
   public init(_ bytes: [UInt8]) throws(ParseError) {
-    self = try URI.parse(bytes.span, ByteRange(0, bytes.count))
+    self = try URI.parse(bytes.span, ByteRange(from: 0, to: bytes.count))
   }
 
   private init(_ scheme: Scheme, _ whole: ByteRange) { (self.scheme, self.whole) = (scheme, whole) }
@@ -47,7 +47,7 @@ extension Scanner {
     while !atEnd, CharacterClass.opaque.contains(next), !bare || (next != .semicolon && next != .comma && next != .question) {
       position &+= 1
     }
-    return URI.make(.other, ByteRange(start, position))
+    return URI.make(.other, ByteRange(from: start, to: position))
   }
 
   @_lifetime(self: copy self) private mutating func sipURI(_ scheme: URI.Scheme, from start: Int, _ bare: Bool) throws(ParseError)
@@ -58,7 +58,8 @@ extension Scanner {
     var password = ByteRange.empty
     if skip(.colon) { password = run(.password) }
     if user.isEmpty || !skip(.at) {
-      (user, password) = (.empty, .empty)
+      user = .empty
+      password = .empty
       position = afterScheme
     }
     let (host, port) = try hostPort(blanks: false)
@@ -73,22 +74,24 @@ extension Scanner {
         if equals(name, "lr") { loose = true }
         if skip(.equals), run(.uriParameter).isEmpty { throw ParseError(.uri, at: position) }
       }
-      parameters = ByteRange(parametersStart, position)
+      parameters = ByteRange(from: parametersStart, to: position)
       if skip(.question) {
         headers = run(.uriHeaders)
         guard !headers.isEmpty else { throw ParseError(.uri, at: position) }
       }
     }
-    var uri = URI.make(scheme, ByteRange(start, position))
+    var uri = URI.make(scheme, ByteRange(from: start, to: position))
     (uri.user, uri.password, uri.host, uri.port) = (user, password, host, port)
-    (uri.parameters, uri.headers, uri.isLooseRoute) = (parameters, headers, loose)
+    uri.parameters = parameters
+    uri.headers = headers
+    uri.isLooseRoute = loose
     return uri
   }
 
   @_lifetime(self: copy self) private mutating func telURI(from start: Int, _ bare: Bool) throws(ParseError) -> URI {
     let number = position
     while !atEnd, isTelephone(next) { position &+= 1 }
-    let user = ByteRange(number, position)
+    let user = ByteRange(from: number, to: position)
     guard !user.isEmpty else { throw ParseError(.uri, at: number) }
     let parametersStart = position
     if !bare {
@@ -97,8 +100,8 @@ extension Scanner {
         if skip(.equals), run(.uriParameter).isEmpty { throw ParseError(.uri, at: position) }
       }
     }
-    var uri = URI.make(.tel, ByteRange(start, position))
-    (uri.user, uri.parameters) = (user, ByteRange(parametersStart, position))
+    var uri = URI.make(.tel, ByteRange(from: start, to: position))
+    (uri.user, uri.parameters) = (user, ByteRange(from: parametersStart, to: position))
     return uri
   }
 
@@ -122,7 +125,7 @@ extension Scanner {
     } else {
       guard !run(.host).isEmpty else { throw ParseError(.host, at: start) }
     }
-    let host = ByteRange(start, position)
+    let host = ByteRange(from: start, to: position)
     let mark = position
     if blanks { skipBlanks() }
     guard skip(.colon) else {

@@ -42,6 +42,6 @@ extension Scanner {
   private func trimmed(_ start: Int) -> ByteRange {
     var stop = position
     while stop > start, bytes[stop - 1].isBlank { stop -= 1 }
-    return ByteRange(start, stop)
+    return ByteRange(from: start, to: stop)
   }
 }

@@ -38,15 +38,15 @@ extension STUNMessage {
     func require(_ fits: Bool) throws(STUNError) { if !fits { throw .badAttribute(offset: offset) } }
     switch type {
     case Attribute.xorRelayedAddress:
-      let address = readXORAddress(value, length)
+      let address = readXORAddress(at: value, length: length)
       try require(address != nil)
       turn.relayed = turn.relayed ?? address
     case Attribute.xorPeerAddress:
-      let address = readXORAddress(value, length)
+      let address = readXORAddress(at: value, length: length)
       try require(address != nil)
       turn.peer = turn.peer ?? address
     case Attribute.alternateServer:
-      let address = readAddress(value, length)
+      let address = readAddress(at: value, length: length)
       try require(address != nil)
       turn.alternate = turn.alternate ?? address
     case Attribute.channelNumber:
@@ -72,7 +72,7 @@ extension STUNMessage {
   }
 
   /// An address that is not XORed (RFC 8489 §14.1).
-  private func readAddress(_ value: Int, _ length: Int) -> SocketAddress? {
+  private func readAddress(at value: Int, length: Int) -> SocketAddress? {
     guard length >= 8 else { return nil }
     let port = bytes.bigEndian16(value + 2)
     switch (bytes[value + 1], length) {

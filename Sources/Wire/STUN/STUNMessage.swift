@@ -96,7 +96,7 @@ public struct STUNMessage {
       try require(length == 8)
       controlling = controlling ?? bytes.bigEndian64(value)
     case Attribute.xorMappedAddress:
-      let address = readXORAddress(value, length)
+      let address = readXORAddress(at: value, length: length)
       try require(address != nil)
       mappedAddress = mappedAddress ?? address
     case Attribute.errorCode:
@@ -112,7 +112,7 @@ public struct STUNMessage {
   }
 
   /// RFC 8489 §14.2: port and address exclusive-or cookie and transaction.
-  func readXORAddress(_ value: Int, _ length: Int) -> SocketAddress? {
+  func readXORAddress(at value: Int, length: Int) -> SocketAddress? {
     guard length >= 8 else { return nil }
     let port = bytes.bigEndian16(value + 2) ^ UInt16(truncatingIfNeeded: magicCookie >> 16)
     switch (bytes[value + 1], length) {

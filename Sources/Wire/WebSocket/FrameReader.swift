@@ -1,19 +1,24 @@
-/// Reads a client's frames as a server (RFC 6455 §5), at any split of the stream: masked, without extensions, text only.
+/// Reads the peer's frames (RFC 6455 §5), at any split of the stream, without extensions: as a server a client's, which are masked,
+/// as a client a server's, which are not.
 ///
 /// | frame | event |
 /// |---|---|
-/// | text, and its continuations up to FIN | `fragment` for each but the last, `text` with the last |
+/// | text or binary, and its continuations up to FIN | `fragment` for each but the last, `text` or `binary` with the last |
 /// | ping, pong, close | `ping`, `pong`, `close`, also between fragments |
-/// | not masked, RSV, unknown opcode, fragmented or long control frame, lone continuation, length not minimal | `failed(1002)` |
-/// | binary | `failed(1003)` |
+/// | masked, or not, against the peer's role | `failed(1002)` |
+/// | RSV, unknown opcode, fragmented or long control frame, lone continuation, length not minimal | `failed(1002)` |
+/// | binary at a server: our apps speak JSON | `failed(1003)` |
 /// | close with a code that may not be sent | `failed(1002)` |
 /// | a message above `messageBytes` | `failed(1009)`, at its header |
 ///
 /// After `failed` or `close` nothing more is read. The message's consumer checks UTF-8: text that is not JSON is 1007. Memory:
 /// the incomplete message.
 public struct FrameReader: Sendable {
+  public enum Role: Sendable { case server, client }
   public enum Event: Equatable, Sendable {
     case text([UInt8])
+    /// At a client only.
+    case binary([UInt8])
     /// A fragment of a message that continues.
     case fragment
     case ping([UInt8])
@@ -37,20 +42,22 @@ public struct FrameReader: Sendable {
     case ended
   }
 
+  private let role: Role
   private let messageBytes: Int
   private var state = State.header
   /// The incomplete header: at most 14 octets.
   private var header: [UInt8] = []
   private var message: [UInt8] = []
-  private var isInMessage = false
+  /// The incomplete message's kind: text or binary.
+  private var kind: Opcode?
   private var control: [UInt8] = []
 
-  public init(messageBytes: Int) { self.messageBytes = messageBytes }
+  public init(_ role: Role, messageBytes: Int) { (self.role, self.messageBytes) = (role, messageBytes) }
 
   /// A frame or a message has begun and is incomplete.
   public var isMidMessage: Bool {
     if case .payload = state { return true }
-    return isInMessage || !header.isEmpty
+    return kind != nil || !header.isEmpty
   }
 
   /// Reads all octets; `event` returns false to stop (the connection is closing), after which nothing more is read.
@@ -95,15 +102,15 @@ public struct FrameReader: Sendable {
     defer { header.removeAll(keepingCapacity: true) }
     let isFinal = header[0] & 0x80 != 0
     guard let opcode = Opcode(rawValue: header[0] & 15) else { return .failure(Failure(1002)) }
-    let extended = headerCount - 6
+    let extended = headerCount - 2 - maskBytes
     var length = UInt64(header[1] & 127)
     if extended > 0 {
       length = header[2..<2 + extended].reduce(0) { $0 << 8 | UInt64($1) }
       guard length > (extended == 2 ? 125 : 0xffff), length >> 63 == 0 else { return .failure(Failure(1002)) }
     }
     if opcode.rawValue < 8, length > UInt64(messageBytes - message.count) { return .failure(Failure(1009)) }
-    let mask = header.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
-    if opcode.rawValue < 8 { isInMessage = true }
+    let mask = header.suffix(maskBytes).reduce(0) { $0 << 8 | UInt32($1) }
+    if opcode == .text || opcode == .binary { kind = opcode }
     return .success(Frame(opcode: opcode, isFinal: isFinal, remaining: Int(clamping: length), mask: mask))
   }
 
@@ -111,18 +118,22 @@ public struct FrameReader: Sendable {
   private var headerCount: Int {
     guard header.count >= 2 else { return 2 }
     return switch header[1] & 127 {
-    case 126: 8
-    case 127: 14
-    default: 6
+    case 126: 4 + maskBytes
+    case 127: 10 + maskBytes
+    default: 2 + maskBytes
     }
   }
 
+  private var maskBytes: Int { role == .server ? 4 : 0 }
+
   private func refusal(_ first: UInt8, _ second: UInt8) -> Failure? {
-    guard first & 0x70 == 0, second & 0x80 != 0, let opcode = Opcode(rawValue: first & 15) else { return Failure(1002) }
+    guard first & 0x70 == 0, (second & 0x80 != 0) == (role == .server), let opcode = Opcode(rawValue: first & 15) else {
+      return Failure(1002)
+    }
     switch opcode {
-    case .binary: return Failure(1003)
-    case .text: return isInMessage ? Failure(1002) : nil
-    case .continuation: return isInMessage ? nil : Failure(1002)
+    case .binary where role == .server: return Failure(1003)
+    case .text, .binary: return kind == nil ? nil : Failure(1002)
+    case .continuation: return kind == nil ? Failure(1002) : nil
     case .close, .ping, .pong:
       return first & 0x80 != 0 && Int(second & 127) <= Limits.controlBytes ? nil : Failure(1002)
     }
@@ -133,6 +144,7 @@ public struct FrameReader: Sendable {
     rest = rest.dropFirst(piece.count)
     let (mask, offset) = (frame.mask, frame.offset)
     func unmask(_ out: inout [UInt8]) {
+      guard role == .server else { return out.append(contentsOf: piece) }
       out.reserveCapacity(out.count + piece.count)
       var position = offset
       for octet in piece {
@@ -161,8 +173,9 @@ public struct FrameReader: Sendable {
       return false
     case .text, .continuation, .binary:
       if frame.isFinal {
-        reported = .text(message)
-        (message, isInMessage) = ([], false)
+        reported = kind == .binary ? .binary(message) : .text(message)
+        message = []
+        kind = nil
       } else {
         reported = .fragment
       }
@@ -175,7 +188,9 @@ public struct FrameReader: Sendable {
   }
 
   private mutating func end(_ reported: Event, _ event: (Event) -> Bool) {
-    (state, message, control) = (.ended, [], [])
+    state = .ended
+    message = []
+    control = []
     _ = event(reported)
   }
 

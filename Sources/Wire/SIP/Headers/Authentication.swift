@@ -45,7 +45,7 @@ extension ByteRange {
   fileprivate func trimmingComma(in array: [UInt8], _ scanner: inout Scanner) -> ByteRange {
     guard let comma = array.slice(self).firstIndex(of: .comma) else { return self }
     scanner.position = comma
-    return ByteRange(lower, comma)
+    return ByteRange(from: lower, to: comma)
   }
 }
 

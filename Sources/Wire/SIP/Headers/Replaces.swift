@@ -17,7 +17,7 @@ public struct Replaces: Hashable, Sendable {
   /// Reads a standalone value, such as the unescaped one of a Refer-To URI; nil if it is malformed.
   public init?(_ text: String) {
     let bytes = Array(text.utf8)
-    guard let value = try? Replaces.parse(bytes.span, ByteRange(0, bytes.count), bytes) else { return nil }
+    guard let value = try? Replaces.parse(bytes.span, ByteRange(from: 0, to: bytes.count), bytes) else { return nil }
     self = value
   }
 
@@ -26,7 +26,7 @@ public struct Replaces: Hashable, Sendable {
     scanner.skipBlanks()
     let start = scanner.position
     while !scanner.atEnd, scanner.next != .semicolon, !scanner.next.isBlank { scanner.position += 1 }
-    let callID = try CallID.parse(bytes, ByteRange(start, scanner.position))
+    let callID = try CallID.parse(bytes, ByteRange(from: start, to: scanner.position))
     var value = Replaces(callID: array.text(callID), toTag: "", fromTag: "")
     while let parameter = try scanner.parameter() {
       if scanner.equals(parameter.name, "to-tag"), let tag = parameter.value { value.toTag = array.text(tag) }

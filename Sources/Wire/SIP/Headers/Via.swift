@@ -38,7 +38,7 @@ public struct Via: Hashable, Sendable {
       end = scanner.position
       try via.parse(parameter, scanner)
     }
-    via.whole = ByteRange(start, end)
+    via.whole = ByteRange(from: start, to: end)
     return via
   }
 
