@@ -67,6 +67,6 @@ extension Wire {
   mutating func endAndExpectNothing(_ leg: LegID, _ location: SourceLocation = #_sourceLocation) {
     for message in command(.bye(leg, nil)) where message.method == .bye { receive(reply(message, 200)) }
     _ = advance(.seconds(100))
-    #expect(isEmpty, "\(agent.statistics) \(agent.timers.count)", sourceLocation: location)
+    #expect(isEmpty, "\(agent.statistics) \(agent.step.timers.count)", sourceLocation: location)
   }
 }

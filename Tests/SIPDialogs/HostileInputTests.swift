@@ -56,9 +56,9 @@ import TrunklineSIP
     _ = wire.advance(.seconds(200))
     for leg in outbound + inbound { wire.command(.bye(leg, nil)) }
     _ = wire.advance(.seconds(200))
-    let left = wire.agent.legs.values.map(\.value).filter { $0.phase != .calling }
+    let left = wire.agent.legs.all.filter { $0.phase != .calling }
     #expect(left.isEmpty, "\(left.map { "\($0.id) \($0.phase)" })")
-    #expect(wire.isEmpty, "\(wire.agent.statistics) \(wire.agent.timers.count)")
+    #expect(wire.isEmpty, "\(wire.agent.statistics) \(wire.agent.step.timers.count)")
   }
 
   /// A response of any code to a request the agent has sent.

@@ -49,16 +49,10 @@ struct LossyNetwork {
   }
 
   private mutating func sendUpdate(_ agent: Int) {
-    guard let (id, leg) = agents[agent].legs.mapValues(\.value).first else { return }
-    let fork = leg.early.keys.first
-    var dialog = fork.flatMap { leg.early[$0]?.dialog } ?? leg.dialog
-    guard !dialog.remoteTag.isEmpty else { return }
-    dialog.localSequence += 1
-    if let fork {
-      agents[agent].legs[id]?.value.early[fork]?.dialog.localSequence = dialog.localSequence
-    } else {
-      agents[agent].legs[id]?.value.dialog.localSequence = dialog.localSequence
-    }
+    guard let leg = agents[agent].legs.all.first else { return }
+    let fork = leg.early.tags.first
+    guard fork != nil || !leg.dialog.remoteTag.isEmpty, let dialog = agents[agent].legs[leg.id]?.value.nextRequest(fork: fork)
+    else { return }
     order += 1
     let content = RequestContent(body: offer, refreshesTarget: true)
     let bytes = agents[agent].request(
@@ -121,8 +115,6 @@ struct LossyNetwork {
   /// Whether every table of an agent is empty.
   func isEmpty(_ agent: Int) -> Bool {
     let a = agents[agent]
-    let s = a.statistics
-    return s.legs == 0 && s.serverTransactions == 0 && s.clientTransactions == 0 && a.dialogs.isEmpty && a.merges.isEmpty
-      && a.serverIndex.isEmpty && a.clientIndex.isEmpty && a.timers.count == 0
+    return a.legs.isEmpty && a.servers.isEmpty && a.clients.isEmpty && a.step.timers.count == 0
   }
 }

@@ -64,8 +64,7 @@ import TrunklineSIP
   @Test func `a table full of refusals leaves room for calls in progress`() throws {
     var (wire, _, tag, _) = try Wire.confirmed(rules: TrunkRules())
     wire.receive(request("INVITE", branch: "z9hG4bKx", callID: "x", extra: ["Require: x"], sdp: offer))
-    let one = try #require(wire.agent.servers.values.first { $0.value.phase == .completed })
-    for n in 0..<UInt64(TrunklineSIPDialogs.Limits.serverTransactions) { wire.agent.servers[1_000_000 + n] = one }
+    wire.addServerTransactions(TrunklineSIPDialogs.Limits.serverTransactions)
     #expect(wire.receive(request("INVITE", branch: "z9hG4bKy", callID: "y", sdp: offer)).map(\.statusCode) == [503])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKbye", toTag: tag, cseq: 9)).map(\.statusCode) == [200])
   }

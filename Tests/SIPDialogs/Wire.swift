@@ -64,10 +64,28 @@ struct Wire {
   }
 
   var isEmpty: Bool {
-    let s = agent.statistics
-    return s.legs == 0 && s.serverTransactions == 0 && s.clientTransactions == 0 && agent.nextDeadline == nil
-      && agent.dialogs.isEmpty
-      && agent.merges.isEmpty && agent.serverIndex.isEmpty && agent.clientIndex.isEmpty
+    agent.legs.isEmpty && agent.servers.isEmpty && agent.clients.isEmpty && agent.nextDeadline == nil
+  }
+
+  /// Adds so many server transactions of other requests.
+  mutating func addServerTransactions(_ count: Int) {
+    guard let message = try? Message(Array(request("INVITE").utf8)), let reply = Reply(message, source: udp, trunk: "other")
+    else {
+      return
+    }
+    for n in 0..<UInt64(count) {
+      let key = ServerKey(trunk: "other", branch: "\(n)", sentBy: "other", method: "INVITE")
+      agent.servers.begin(1_000_000 + n, key: key, method: .invite, merge: nil, reply: reply, leg: nil)
+    }
+  }
+
+  /// Adds so many client transactions of other requests.
+  mutating func addClientTransactions(_ count: Int) {
+    var step = Step()
+    for n in 0..<UInt64(count) {
+      let key = ClientKey(branch: "\(n)", method: .options)
+      agent.clients.begin(1_000_000 + n, ClientTransaction(.ping, key, leg: nil, trunk: "other", over: udp, request: []), &step)
+    }
   }
 }
 

@@ -166,7 +166,7 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
     world.feed(.requestAnswered(id, outcome))
     #expect(status(world)?.lastRefusal == .init(method: "REGISTER", failure: failure, at: 1_000))
     #expect(status(world)?.unanswered == [.init(method: "REGISTER", failure: failure, count: 1)])
-    world.machine.requestUnanswered("carrier", "INVITE", .timeout, at: world.now)
+    world.machine.requestUnanswered("carrier", method: "INVITE", .timeout, at: world.now)
     #expect(status(world)?.lastRefusal?.failure == .timeout && status(world)?.unanswered?.count == 2)
     // a 503 that the carrier has sent is the carrier's
     world.advance(.seconds(10))

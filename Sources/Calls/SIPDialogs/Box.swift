@@ -5,21 +5,14 @@
 ///     legs[id] = Box(leg)
 ///     legs[id]?.value.phase = .confirmed          // in place
 ///     guard let leg = legs[id]?.value else { … }  // a copy, which later changes do not touch
-@frozen public struct Box<Value: Sendable>: @unchecked Sendable {
-  // Unchecked: written only while no other reference exists.
-  @usableFromInline final class Storage {
-    @usableFromInline var value: Value
-    @inlinable init(_ value: Value) { self.value = value }
-  }
-  @usableFromInline var storage: Storage
+@frozen public struct Box<Value: Sendable>: Sendable {
+  // An array of one element is such a reference: one allocation, copied only when it is shared.
+  @usableFromInline var storage: [Value]
 
-  @inlinable public init(_ value: Value) { storage = Storage(value) }
+  @inlinable public init(_ value: Value) { storage = [value] }
 
   @inlinable public var value: Value {
-    get { storage.value }
-    _modify {
-      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.value) }
-      yield &storage.value
-    }
+    get { storage[0] }
+    _modify { yield &storage[0] }
   }
 }

@@ -32,6 +32,13 @@ struct Dialog: Sendable, Equatable, Codable {
   var followsConnection: Bool?
 
   var key: DialogKey { DialogKey(callID: callID, localTag: localTag) }
+
+  /// A request of the peer. False: it is out of order (RFC 3261 §12.2.2).
+  mutating func received(sequence: UInt32) -> Bool {
+    if let last = remoteSequence, sequence <= last { return false }
+    remoteSequence = sequence
+    return true
+  }
 }
 
 extension Message {

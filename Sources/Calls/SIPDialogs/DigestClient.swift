@@ -60,7 +60,8 @@ struct DigestClient {
         return false
       }
       if challenge.isStale { next[index].wasStale = true } else { next[index].wasRefused = true }
-      (next[index].challenge, next[index].nonceCount) = (challenge, 0)
+      next[index].challenge = challenge
+      next[index].nonceCount = 0
     }
     answers = next
     return true
@@ -156,8 +157,8 @@ extension UserAgent {
     guard let realm = rules(trunk).realm, let other = all.first else { return all }
     let own = all.filter { $0.realm == realm }
     if own.isEmpty {
-      counters.foreignChallenges += 1
-      emit(.challengeRefused(trunk: trunk, realm: String(other.realm.prefix(Limits.shownRealmCharacters))))
+      step.counters.foreignChallenges += 1
+      step.emit(.challengeRefused(trunk: trunk, realm: String(other.realm.prefix(Limits.shownRealmCharacters))))
     }
     return own
   }

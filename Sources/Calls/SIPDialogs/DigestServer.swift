@@ -24,7 +24,7 @@ struct DigestServer {
   private let ages: ClosedRange<Int64>
   private let isShared: Bool
   /// From `Instant` to 1970; for shared nonces only.
-  var clockOffsetMilliseconds: Int64 = 0
+  private var clockOffsetMilliseconds: Int64 = 0
   private var used: [String: UInt32] = [:]
   private var order: [String] = []
   /// Answers to unauthenticated sources, per source and in all.
@@ -38,6 +38,9 @@ struct DigestServer {
     ages = isShared ? -Limits.clockDifferenceSeconds...Limits.sharedNonceSeconds : 0...Limits.nonceSeconds
   }
   private static let keyLabel = "trunkline digest nonces"
+
+  /// The shared store's clock.
+  mutating func setClock(offsetMilliseconds: Int64) { clockOffsetMilliseconds = offsetMilliseconds }
 
   /// - Parameter isRewritten: An edge may have put a node's address into the Request-URI, as a redirect states; its user stays
   ///   (RFC 3261 §22.4).
@@ -66,7 +69,7 @@ struct DigestServer {
       challenge, username: credentials.username, password: credentials.password.exposed, method: method, uri: target,
       cnonce: cnonce, nonceCount: countText)
     guard !wanted.isEmpty, isEqual(Array(wanted.utf8), Array(given.utf8)) else { return .challenge(stale: false) }
-    guard isOurs(nonce, source, now), count > used[nonce] ?? 0 else { return .challenge(stale: true) }
+    guard isOurs(nonce, from: source, now), count > used[nonce] ?? 0 else { return .challenge(stale: true) }
     remember(nonce, count)
     return .admitted
   }
@@ -90,7 +93,7 @@ struct DigestServer {
     return time + hexString(Self.mac(time + source.description, key).prefix(16))
   }
 
-  private func isOurs(_ nonce: String, _ source: IPAddress, _ now: Instant) -> Bool {
+  private func isOurs(_ nonce: String, from source: IPAddress, _ now: Instant) -> Bool {
     guard nonce.utf8.count > 16, let seconds = Int64(nonce.prefix(16), radix: 16) else { return false }
     let (age, isTooFar) = self.seconds(now).subtractingReportingOverflow(seconds)
     return !isTooFar && ages.contains(age) && isEqual(Array(self.nonce(seconds: seconds, source).utf8), Array(nonce.utf8))
@@ -127,7 +130,7 @@ extension UserAgent {
   mutating func admit(guest request: Request) -> String? {
     let source = request.flow.remote.ip.unmapped
     if let tag = request.envelope.to.tag,
-      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id]?.value,
+      let leg = legs.leg(of: DialogKey(callID: request.message.callID, localTag: request.message.text(tag))),
       leg.flow.remote.ip.unmapped == source
     {
       noteAuthenticated(request.flow)
@@ -135,12 +138,12 @@ extension UserAgent {
     }
     let name = request.method == .other ? request.message.methodName : request.method.name
     var isStale = false
-    let trunks = accounts.all(of: request.trunk)
+    let trunks = trunks.accounts.all(of: request.trunk)
     for trunk in trunks {
       guard let credentials = rules(trunk).peerCredentials else { continue }
       switch digestServer.verify(
         request.message, method: name, credentials, realm: realm(of: trunk), from: source,
-        isRewritten: request.isFromEdge, at: now)
+        isRewritten: request.isFromEdge, at: step.now)
       {
       case .admitted:
         noteAuthenticated(request.flow)
@@ -158,21 +161,21 @@ extension UserAgent {
   private mutating func challenge(_ request: Request, _ trunks: [String], stale: Bool) {
     let source = request.flow.remote.ip.unmapped
     // Behind an edge all peers have its address.
-    guard request.isFromEdge || digestServer.mayAnswer(source, at: now) else {
-      counters.drop(.challengeLimit)
-      if request.method == .invite { noteRefusal(.unauthorized, request.message, request.trunk) }
+    guard request.isFromEdge || digestServer.mayAnswer(source, at: step.now) else {
+      step.counters.drop(.challengeLimit)
+      if request.method == .invite { noteRefusal(.unauthorized, request.message, on: request.trunk) }
       return
     }
-    noteRefusal(.unauthorized, request.message, request.trunk)
+    noteRefusal(.unauthorized, request.message, on: request.trunk)
     var realms: [String] = []
     for trunk in trunks where !realms.contains(realm(of: trunk)) { realms.append(realm(of: trunk)) }
     let challenges = realms.prefix(Limits.realms).flatMap {
-      digestServer.challenges(stale: stale, realm: $0, to: source, at: now)
+      digestServer.challenges(stale: stale, realm: $0, to: source, at: step.now)
     }
     respondStateless(request.reply, ResponseContent(code: 401, fields: challenges.map { (HeaderName.wwwAuthenticate, $0) }))
   }
 
   private mutating func noteAuthenticated(_ flow: Flow) {
-    if flow.transport.isReliable { output.authenticated.append(flow) }
+    if flow.transport.isReliable { step.output.authenticated.append(flow) }
   }
 }

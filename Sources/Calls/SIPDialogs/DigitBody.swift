@@ -48,12 +48,12 @@ extension UserAgent {
       return respondOnce(request, ResponseContent(code: 400, reason: "No Digit"))
     }
     respondOnce(request, ResponseContent(code: 200))
-    emit(.digit(leg.id, digit.digit, milliseconds: digit.milliseconds))
+    step.emit(.digit(leg.id, digit.digit, milliseconds: digit.milliseconds))
   }
 
-  mutating func sendDigit(_ id: LegID, _ digit: Character, _ milliseconds: Int) {
+  mutating func sendDigit(_ id: LegID, _ digit: Character, milliseconds: Int) {
     guard legs[id]?.value.phase == .confirmed else { return }
     let body = DigitBody(digit: digit, milliseconds: milliseconds).text
-    sendInDialog(.info, .info, id, RequestContent(body: body, contentType: DigitBody.relay))
+    sendInDialog(.info, .info, on: id, RequestContent(body: body, contentType: DigitBody.relay))
   }
 }

@@ -16,11 +16,10 @@ extension UserAgent {
   func sender(of message: Message, from peer: String) -> String {
     guard peer == Edge.peer else { return peer }
     if let tag = (try? message.to)??.tag {
-      let leg = dialogs[DialogKey(callID: message.callID, localTag: message.text(tag))]
-      return leg.flatMap { legs[$0]?.value.trunk } ?? peer
+      return legs.leg(of: DialogKey(callID: message.callID, localTag: message.text(tag)))?.trunk ?? peer
     }
     let names = message.trunklineTrunks
-    return names.count == 1 && trunkRules[names[0]] != nil ? names[0] : peer
+    return names.count == 1 && trunks.isKnown(names[0]) ? names[0] : peer
   }
 
   /// Refuses an edge's INVITE that names no known trunk.

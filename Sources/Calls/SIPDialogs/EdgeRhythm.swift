@@ -28,7 +28,8 @@ struct EdgeRhythm {
     if now - beat.last < Self.silence {
       if isQuestion { beat.isRegular = true }
     } else if beat.isRegular {
-      (beat.isRegular, beat.staleUntil) = (false, now + Self.reading)
+      beat.isRegular = false
+      beat.staleUntil = now + Self.reading
     }
     beat.last = now
     beats[flow] = beat

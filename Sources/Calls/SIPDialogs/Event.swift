@@ -154,66 +154,6 @@ public struct RefusedInvite: Sendable, Equatable {
   public var isFirstChallenge: Bool
 }
 
-/// An INVITE that opens a call.
-public struct InboundInvite: Sendable {
-  /// A party named by a SIP or tel URI.
-  public struct Party: Hashable, Sendable {
-    /// The user part, unescaped, without parameters; separators are removed from telephone numbers (`+1-555` becomes `+1555`).
-    public var number: String
-    public var displayName: String?
-    /// Empty for tel URIs.
-    public var host: String
-    public init(number: String, displayName: String? = nil, host: String = "") {
-      (self.number, self.displayName, self.host) = (number, displayName, host)
-    }
-  }
-
-  public var trunk: String
-  public var source: Flow
-  public var callID: String
-  /// The From header. Show `assertedIdentity ?? from` unless `isPrivate`.
-  public var from: Party
-  /// The called number, from the Request-URI.
-  public var to: Party
-  /// First P-Asserted-Identity (RFC 3325); nil if absent, or if the trunk is not trusted with it.
-  public var assertedIdentity: Party?
-  /// Privacy `id`, `user` or `header` (RFC 3323), or an anonymous From.
-  public var isPrivate: Bool
-  /// The offer; nil for a late offer: then `answer` carries our offer and `acknowledged` the peer's answer.
-  public var sdp: String?
-  /// Number of Diversion (RFC 5806) values, or of History-Info entries after the first if there are more.
-  public var diversions: Int
-  /// The parties that the call was for before, the latest first: Diversion (RFC 5806), else History-Info (RFC 7044). Empty unless
-  /// the trunk is trusted with it.
-  public var divertedFrom: [Party] = []
-  /// Another node has redirected it here: it is not redirected again.
-  public var isSteered = false
-  /// It came from an edge, which follows a redirect.
-  public var isFromEdge = false
-  /// 18x are sent reliably: for a late offer the first must contain our offer.
-  public var isReliable = false
-  /// The leg that this call replaces (RFC 3891).
-  public var replaces: LegID?
-  /// Identity header fields (RFC 8224), unchecked; `date` belongs to them.
-  public var identities: [SignedIdentity] = []
-  public var date: String?
-  /// Values of the header fields that the trunk's rules list, by the name as listed; the first of each.
-  public var parameters: [String: String] = [:]
-  /// As received (70 if absent); a leg made for this call sends one less.
-  public var maxForwards: Int
-  /// Alert-Info as received; nil if absent.
-  public var alertInfo: String?
-
-  public init(
-    trunk: String, source: Flow, callID: String, from: Party, to: Party, assertedIdentity: Party? = nil, isPrivate: Bool = false,
-    sdp: String?, diversions: Int = 0, maxForwards: Int = 70, alertInfo: String? = nil
-  ) {
-    (self.trunk, self.source, self.callID, self.from, self.to) = (trunk, source, callID, from, to)
-    (self.assertedIdentity, self.isPrivate, self.sdp, self.diversions) = (assertedIdentity, isPrivate, sdp, diversions)
-    (self.maxForwards, self.alertInfo) = (maxForwards, alertInfo)
-  }
-}
-
 extension UserAgent.Event {
   /// The leg of the event; nil for an event without one.
   public var leg: LegID? {

@@ -1,24 +1,19 @@
 import TrunklineBytes
 import TrunklineSIP
 
-/// One INVITE usage.
+/// One INVITE usage: its dialog, the state of its INVITE, and the parts that it joins.
 ///
-/// Inbound: ringing → answered (2xx without ACK) → confirmed → ending (our BYE is out).
-/// Outbound: calling → confirmed → ending.
+/// | phase | `answered` | `acknowledged` | `accepted` | `requestCancel` | `end` |
+/// |---|---|---|---|---|---|
+/// | ringing (inbound) | answered | – | – | – | ending |
+/// | answered: our 2xx has no ACK | – | confirmed | – | – | ending |
+/// | calling (outbound) | – | – | confirmed | once: CANCEL waits for a provisional response | ending |
+/// | confirmed | – | – | – | – | ending |
+/// | ending: our BYE is out | – | – | – | – | – |
 struct Leg {
   enum Phase { case ringing, calling, answered, confirmed, ending }
 
-  /// A 2xx of ours that waits for its ACK.
-  struct Answer {
-    var bytes: [UInt8]
-    var flow: Flow
-    var interval = Interval.t1
-    var sequence: UInt32
-    /// Our SDP was the offer, the ACK holds the answer.
-    var wantsAnswer: Bool
-    var isReinvite: Bool
-  }
-
+  /// The CANCEL of our INVITE (RFC 3261 §9.1).
   enum Cancel: Equatable {
     case none
     case waiting(ReasonValue?)
@@ -27,77 +22,167 @@ struct Leg {
 
   let id: LegID
   let trunk: String
-  var phase: Phase
-  /// The flow on which the INVITE was received or sent.
-  var flow: Flow
-  /// The first flow, if the peer has changed to another connection since.
-  var home: Flow?
-  /// It uses another address of ours than it began at, and follows the route to the peer from then on.
-  var hasMoved = false
-  var dialog: Dialog
+  private(set) var phase: Phase
+  private(set) var dialog: Dialog
   /// The server or client transaction of the INVITE.
-  var inviteTransaction: UInt64?
+  private(set) var inviteTransaction: UInt64?
   /// CSeq of the INVITE.
-  var inviteSequence: UInt32
-  var answer: Answer?
+  private(set) var inviteSequence: UInt32
   /// The INVITE had no offer.
-  var isLateOffer = false
-  /// A BYE that waits for the ACK of our 2xx.
-  struct PendingBye { var reason: ReasonValue? }
-  var pendingBye: PendingBye?
-  var lastProvisional: Provisional?
-
-  // Reliable provisional responses of ours.
-  /// Settled by the INVITE and the trunk's rules.
-  var reliability = TrunkRules.Reliability.off
-  /// RSeq of the last one; 0 before the first.
-  var lastReliable: UInt32 = 0
-  var reliable: ReliableResponse?
-  var waitingProvisionals: [Provisional] = []
-  /// The peer has answered our offer in a provisional response: the 200 contains no description.
-  var isProvisionallyAnswered = false
-  /// A reliable provisional response with a description of ours was sent and acknowledged: the peer may offer again.
-  var isExchangeComplete = false
-  /// The 200 waits for a PRACK (RFC 3262 §3).
-  struct PendingAnswer { var sdp: String? }
-  var pendingAnswer: PendingAnswer?
-
-  // Offers inside the dialog.
-  /// An offer of the peer that waits for `answerReinvite`.
-  var peerOffer: PeerOffer?
-  var ourOffer: OurOffer?
-  var wantsOffer = false
-  var wantsRefresh = false
-  var isWaitingOutGlare = false
-  var offerTries = 0
-
-  // The session timer.
-  /// The agreement that the 2xx to the peer's INVITE will state.
-  var agreement = SessionAgreement()
-  var session: SessionTimer?
-  /// The Min-SE of our requests.
-  var minimumSession = Limits.sessionSeconds
-  /// The peer's Allow contains UPDATE.
-  var peerAllowsUpdate = false
-
-  /// The subscription of a REFER that we received, and of one that we sent (RFC 3515).
-  var referIn: ReferIn?
-  var referOut: ReferOut?
+  let isLateOffer: Bool
+  private(set) var path: LegPath
+  /// Our 2xx until its ACK.
+  var answer = UnacknowledgedAnswer()
+  var provisionals: ProvisionalResponses
+  var offers = OfferExchange()
+  var session: SessionExpiry
+  var refers = ReferSubscriptions()
+  var authentication: DialogAuthentication
 
   // Outbound only.
-  var cancel = Cancel.none
-  var invite: OutboundInvite?
-  var digest: DigestClient?
-  /// The server that is tried now, and the servers that are left.
-  var target: TrunkTarget?
-  var further: ArraySlice<TrunkTarget> = []
-  /// This try uses `target.large`; `isSmallOnly`: `target.large` was refused.
-  var isLarge = false
-  var isSmallOnly = false
-  var credentials: Credentials?
-  /// By To tag.
-  var early: [String: EarlyDialog] = [:]
-  var redirects = 0
-  /// The 2xx to an INVITE without offer: its ACK waits for our answer.
-  var awaitsAcknowledgement = false
+  /// Until it is accepted.
+  private(set) var invite: OutboundInvite?
+  private(set) var cancel = Cancel.none
+  private(set) var servers = ServerSelection()
+  private(set) var redirects = 0
+  var early = EarlyDialogs()
+
+  /// A leg of the peer's INVITE.
+  init(
+    ringing id: LegID, trunk: String, flow: Flow, dialog: Dialog, transaction: UInt64, sequence: UInt32, isLateOffer: Bool,
+    reliability: TrunkRules.Reliability, session: SessionExpiry
+  ) {
+    (self.id, self.trunk, phase, path, self.dialog) = (id, trunk, .ringing, LegPath(flow), dialog)
+    (inviteTransaction, inviteSequence, self.isLateOffer) = (transaction, sequence, isLateOffer)
+    (provisionals, self.session, authentication) = (ProvisionalResponses(reliability), session, DialogAuthentication())
+  }
+
+  /// A leg of our INVITE.
+  init(calling id: LegID, by invite: OutboundInvite, dialog: Dialog, session: SessionExpiry) {
+    (self.id, trunk, phase, path, self.dialog) = (id, invite.trunk.name, .calling, LegPath(invite.trunk.flow), dialog)
+    (inviteSequence, isLateOffer, self.invite) = (dialog.localSequence, false, invite)
+    (provisionals, self.session, servers) = (ProvisionalResponses(), session, ServerSelection(invite.trunk))
+    authentication = DialogAuthentication(invite.trunk.credentials)
+  }
+
+  /// The dialog of a dead process.
+  init(orphan id: LegID, trunk: String, flow: Flow, dialog: Dialog, credentials: Credentials?) {
+    (self.id, self.trunk, phase, path, self.dialog) = (id, trunk, .confirmed, LegPath(flow), dialog)
+    (inviteSequence, isLateOffer, provisionals, session) = (0, false, ProvisionalResponses(), SessionExpiry())
+    authentication = DialogAuthentication(credentials)
+  }
+
+  var flow: Flow { path.flow }
+
+  /// No offer of either side is open (RFC 3261 §14.1).
+  var isFreeForOffer: Bool { phase == .confirmed && !answer.isWaiting && offers.isIdle }
+
+  /// A failure of the present server, or its silence before timer B, leads to another try.
+  var hasAnotherTarget: Bool { servers.hasNext || invite?.failsOverOnSilence == true }
+
+  // MARK: the INVITE
+
+  /// Our 2xx was sent.
+  mutating func answered() { if phase == .ringing { phase = .answered } }
+  /// The ACK of our 2xx.
+  mutating func acknowledged() { if phase == .answered { phase = .confirmed } }
+
+  /// The first 2xx to our INVITE makes the dialog, and ends the early ones.
+  mutating func accepted(_ dialog: Dialog) {
+    guard phase == .calling else { return }
+    phase = .confirmed
+    self.dialog = dialog
+    invite = nil
+    early.removeAll()
+  }
+
+  /// BYE is sent.
+  mutating func end() { phase = .ending }
+
+  /// False: a CANCEL was requested before, or is too late.
+  mutating func requestCancel(_ reason: ReasonValue?) -> Bool {
+    guard phase == .calling, cancel == .none else { return false }
+    cancel = .waiting(reason)
+    return true
+  }
+  mutating func cancelSent() { cancel = .sent }
+
+  /// Our INVITE goes out, on its next try.
+  mutating func inviteSent(_ transaction: UInt64) { inviteTransaction = transaction }
+
+  /// The INVITE is sent again: in the same dialog, with the next CSeq.
+  mutating func repeatInvite() {
+    dialog.localSequence += 1
+    inviteSequence += 1
+  }
+
+  /// A 3xx: the INVITE is sent again to another target.
+  mutating func redirect(to target: String, _ flow: Flow) {
+    redirects += 1
+    dialog.remoteTarget = target
+    path.use(flow)
+    repeatInvite()
+  }
+
+  /// The INVITE goes to the next server. Nil: none is left.
+  mutating func useNextServer(answered: Bool, target: (Flow) -> String) -> (flow: Flow, refusedConnection: Bool)? {
+    guard let next = servers.next(answered: answered) else { return nil }
+    path.use(next.flow)
+    authentication.restart()
+    dialog.remoteTarget = target(next.flow)
+    return next
+  }
+
+  /// A large INVITE goes to the server on a connection. False: it goes on the present flow.
+  mutating func useConnection(bytes: Int, refusing: DatagramOnlyServers, at now: Instant) -> Bool {
+    guard let large = servers.connection(bytes: bytes, from: flow, refusing: refusing, at: now) else { return false }
+    path.use(large)
+    return true
+  }
+
+  // MARK: the dialog
+
+  /// A request of the peer. False: it is out of order (RFC 3261 §12.2.2).
+  mutating func received(sequence: UInt32) -> Bool { dialog.received(sequence: sequence) }
+
+  /// The dialog of our next request, in an early dialog if `fork` is its tag.
+  mutating func nextRequest(fork: String?) -> Dialog {
+    if let fork, let early = early.nextRequest(fork) { return early }
+    dialog.localSequence += 1
+    return dialog
+  }
+
+  /// The peer's Contact of a request or response that refreshes the target (RFC 3261 §12.2). False: it is the same.
+  mutating func refresh(target: String) -> Bool {
+    guard dialog.remoteTarget != target else { return false }
+    dialog.remoteTarget = target
+    return true
+  }
+
+  /// The flow of a request in the dialog leads back to its sender. True if it changes.
+  mutating func follow(_ request: Request) -> Bool {
+    if request.isTranslated != (dialog.isTranslated ?? false) { dialog.isTranslated = request.isTranslated }
+    let last = flow
+    guard path.follow(request.flow) else { return false }
+    // An edge is found by its Record-Route.
+    if flow.remote.ip != last.remote.ip, !request.isFromEdge { dialog.followsConnection = true }
+    return true
+  }
+
+  /// Our address has changed.
+  mutating func move(to flow: Flow) { path.move(to: flow) }
+
+  mutating func connectionLost(to remote: SocketAddress) {
+    // The peer's Contact, if that is the same host. A connection that we opened can be opened again.
+    let (isOutbound, target) = (id.isOutbound, address(of: dialog.remoteTarget))
+    let hasChanged = path.connectionLost(to: remote) { flow in
+      guard !isOutbound, let target, target.ip == flow.remote.ip else { return flow }
+      var flow = flow
+      flow.remote = target
+      return flow
+    }
+    guard hasChanged else { return }
+    answer.move(to: path.flow)
+    dialog.followsConnection = nil
+  }
 }

@@ -53,20 +53,20 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
     return out
   }
 
-  private init(_ phase: Phase, _ trunk: String, _ flow: Flow) {
+  private init(_ phase: Phase, trunk: String, flow: Flow) {
     (self.phase, self.trunk, transport) = (phase, trunk, flow.transport)
     (local, remote) = (flow.local.description, flow.remote.description)
   }
 
   /// - Parameter request: of the server or client transaction of an INVITE without final response.
-  init(_ phase: Phase, _ leg: Leg, _ flow: Flow, _ request: Message, topVia: String?) {
-    self.init(phase, leg.trunk, flow)
+  init(_ phase: Phase, of leg: Leg, flow: Flow, request: Message, topVia: String?) {
+    self.init(phase, trunk: leg.trunk, flow: flow)
     invite = Self.fields(request, topVia: topVia)
     if phase == .ringing { tag = leg.dialog.localTag }
   }
 
   init(confirmed leg: Leg) {
-    self.init(.confirmed, leg.trunk, leg.flow)
+    self.init(.confirmed, trunk: leg.trunk, flow: leg.flow)
     dialog = leg.dialog
     // Its connection ends with the process.
     dialog?.followsConnection = nil

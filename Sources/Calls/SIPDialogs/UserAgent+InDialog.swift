@@ -7,20 +7,17 @@ extension UserAgent {
     guard let leg = legs[id]?.value, isSameTrunk(request, leg), isPeer(request, of: leg) else {
       return refuse(request, .noDialog, code: 481)
     }
-    guard servers.count < Limits.serverTransactions + Limits.serverTransactionsOfCalls else {
+    guard servers.hasRoomForCalls else {
       return respondStateless(request.reply, ResponseContent(code: 503, fields: [(.retryAfter, "1")]))
     }
     let sequence = request.envelope.cseq.number
     let isEarly = leg.phase == .calling
-    if let last = isEarly ? leg.early[request.fromTag]?.dialog.remoteSequence : leg.dialog.remoteSequence, sequence <= last {
-      return respondOnce(request, ResponseContent(code: 500, reason: "CSeq Out Of Order"))
-    }
-    if isEarly {
-      legs[id]?.value.early[request.fromTag]?.dialog.remoteSequence = sequence
-    } else {
-      legs[id]?.value.dialog.remoteSequence = sequence
-      follow(request, id)
-    }
+    let isInOrder =
+      isEarly
+      ? legs[id]?.value.early.received(request.fromTag, sequence: sequence)
+      : legs[id]?.value.received(sequence: sequence)
+    guard isInOrder == true else { return respondOnce(request, ResponseContent(code: 500, reason: "CSeq Out Of Order")) }
+    if !isEarly { follow(request, id) }
     let rules = rules(leg.trunk)
     switch request.method {
     case .bye: receivedBye(request, leg)
@@ -37,23 +34,14 @@ extension UserAgent {
     }
   }
 
-  /// The flow of a request in the dialog leads back to its sender: a load balancer that drains, a PBX that reconnects and a NAT
-  /// that forgets change it during the call. Another transport does not count: a dialog over TLS does not continue unencrypted,
-  /// and only a message too long for a datagram comes by TCP.
+  /// The flow of a request in the dialog leads back to its sender.
   mutating func follow(_ request: Request, _ id: LegID) {
-    guard let leg = legs[id]?.value else { return }
-    if request.isTranslated != (leg.dialog.isTranslated ?? false) { legs[id]?.value.dialog.isTranslated = request.isTranslated }
-    guard request.flow != leg.flow, request.flow.transport == leg.flow.transport else { return }
-    if leg.home == nil { legs[id]?.value.home = leg.flow }
-    // An edge is found by its Record-Route.
-    if request.flow.remote.ip != leg.flow.remote.ip, !request.isFromEdge { legs[id]?.value.dialog.followsConnection = true }
-    legs[id]?.value.flow = request.flow
-    output.changedLegs.append(id)
+    if legs[id]?.value.follow(request) == true { step.output.changedLegs.append(id) }
   }
 
   /// Two trunks may have one address (two accounts at a carrier): then the address decides, not the name of the trunk.
   private func isSameTrunk(_ request: Request, _ leg: Leg) -> Bool {
-    accounts.mayBeOne(leg.trunk, request.trunk) || leg.flow.remote == request.flow.remote
+    trunks.accounts.mayBeOne(leg.trunk, request.trunk) || leg.flow.remote == request.flow.remote
   }
 
   /// The From tag is the dialog's. An outbound leg before its 2xx has early dialogs with any tag.
@@ -63,7 +51,7 @@ extension UserAgent {
 
   /// Answers a request at once, through a transaction that absorbs its retransmissions.
   mutating func respondOnce(_ request: Request, _ content: ResponseContent) {
-    respond(beginServer(request.key, request.method, request.reply), content)
+    respond(beginServer(request.key, method: request.method, reply: request.reply), content)
   }
 
   private mutating func receivedBye(_ request: Request, _ leg: Leg) {
@@ -71,14 +59,14 @@ extension UserAgent {
     guard leg.phase != .calling else { return respondOnce(request, ResponseContent(code: 481)) }
     respondOnce(request, ResponseContent(code: 200))
     let reason = request.message.reasons.first
-    if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
+    if let offer = leg.offers.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
     switch leg.phase {
     case .ringing:
       if let transaction = leg.inviteTransaction { respond(transaction, ResponseContent(code: 487, tag: leg.dialog.localTag)) }
-      emit(.cancelled(leg.id, reason))
+      step.emit(.cancelled(leg.id, reason))
       close(leg.id)
     case .answered, .confirmed:
-      emit(.byeReceived(leg.id, reason))
+      step.emit(.byeReceived(leg.id, reason))
       close(leg.id)
     case .ending, .calling: break
     }
@@ -88,40 +76,41 @@ extension UserAgent {
 extension UserAgent {
   /// ACK: for a non-2xx it belongs to the INVITE's transaction, for a 2xx to the leg.
   mutating func received(ack request: Request) {
-    if let id = serverIndex[request.key], serverReceivedAck(id) { return }
+    if let id = servers.transaction(of: request.key), servers.receivedAck(id, &step) { return }
     guard let tag = request.envelope.to.tag,
-      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id]?.value,
+      let leg = legs.leg(of: DialogKey(callID: request.message.callID, localTag: request.message.text(tag))),
       isSameTrunk(request, leg), leg.dialog.remoteTag == request.fromTag,
-      let answer = leg.answer, answer.sequence == request.envelope.cseq.number
-    else { return counters.drop(.strayAcknowledgement) }
+      let answer = leg.answer.answer(request.envelope.cseq.number)
+    else { return step.counters.drop(.strayAcknowledgement) }
+    let id = leg.id
     follow(request, id)
-    stopAnswer(id)
+    legs[id]?.value.answer.stop(of: id, &step)
     var sdp: String?
     if answer.wantsAnswer, case .sdp(let text)? = try? request.message.sessionBody { sdp = text }
     if !answer.isReinvite {
-      legs[id]?.value.phase = .confirmed
-      emit(.acknowledged(id, sdp: sdp))
+      legs[id]?.value.acknowledged()
+      step.emit(.acknowledged(id, sdp: sdp))
     } else if answer.wantsAnswer {
-      emit(.acknowledged(id, sdp: sdp))
+      step.emit(.acknowledged(id, sdp: sdp))
     }
-    if let bye = leg.pendingBye { return sendBye(id, bye.reason) }
+    if let bye = leg.answer.deferredBye { return sendBye(id, bye.reason) }
     offerIfFree(id)
   }
 
   /// CANCEL finds its INVITE by branch (RFC 3261 §9.2). Answered without state: the answer is the same each time.
   mutating func received(cancel request: Request) {
-    guard let transaction = serverIndex[request.key], let server = servers[transaction]?.value, server.method == .invite else {
+    guard let transaction = servers.transaction(of: request.key), let invite = servers.invite(transaction) else {
       return respondStateless(request.reply, ResponseContent(code: 481))
     }
-    let leg = server.leg.flatMap { legs[$0]?.value }
+    let leg = invite.leg.flatMap { legs[$0]?.value }
     respondStateless(request.reply, ResponseContent(code: 200, tag: leg?.dialog.localTag))
-    guard let leg, server.phase == .proceeding else { return }
+    guard let leg, invite.isProceeding else { return }
     respond(transaction, ResponseContent(code: 487, tag: leg.dialog.localTag))
     if leg.inviteTransaction == transaction {
-      emit(.cancelled(leg.id, request.message.reasons.first))
+      step.emit(.cancelled(leg.id, request.message.reasons.first))
       close(leg.id)
     } else {
-      legs[leg.id]?.value.peerOffer = nil
+      _ = legs[leg.id]?.value.offers.closePeerOffer()
     }
   }
 }

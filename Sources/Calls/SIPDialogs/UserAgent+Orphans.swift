@@ -12,29 +12,21 @@ extension UserAgent {
     case .answered, .confirmed: orphan = OrphanedLeg(confirmed: leg)
     case .ending: return nil
     case .ringing:
-      guard let reply = leg.inviteTransaction.flatMap({ servers[$0]?.value.reply }) else { return nil }
+      guard let reply = leg.inviteTransaction.flatMap(servers.reply) else { return nil }
       let flow = reply.flow.transport.isReliable ? reply.onNewConnection : reply.flow
-      orphan = OrphanedLeg(.ringing, leg, flow, reply.message, topVia: reply.topVia)
+      orphan = OrphanedLeg(.ringing, of: leg, flow: flow, request: reply.message, topVia: reply.topVia)
     case .calling:
-      guard let client = leg.inviteTransaction.flatMap({ clients[$0]?.value }), let invite = try? Message(client.request) else {
+      guard let client = leg.inviteTransaction.flatMap({ clients[$0] }), let invite = try? Message(client.request) else {
         return nil
       }
-      orphan = OrphanedLeg(.calling, leg, client.flow, invite, topVia: nil)
+      orphan = OrphanedLeg(.calling, of: leg, flow: client.flow, request: invite, topVia: nil)
     }
     if withholdsCaller { orphan.withholdCaller() }
     return orphan
   }
 
-  /// Closed a few at a time: of a thousand messages at once many would be lost.
-  mutating func adopt(_ orphans: [(leg: OrphanedLeg, credentials: Credentials?)]) {
-    self.orphans += orphans
-    timers.schedule(.orphans, at: now)
-  }
-
   mutating func closeOrphans() {
-    for orphan in orphans.prefix(Limits.orphansAtOnce) { close(orphan.leg, orphan.credentials) }
-    orphans.removeFirst(min(orphans.count, Limits.orphansAtOnce))
-    if !orphans.isEmpty { timers.schedule(.orphans, at: now + Interval.orphans) }
+    for orphan in orphans.nextBatch(&step) { close(orphan.leg, orphan.credentials) }
   }
 
   private mutating func close(_ orphan: OrphanedLeg, _ credentials: Credentials?) {
@@ -44,38 +36,36 @@ extension UserAgent {
     case .calling: cancel(orphan, flow)
     case .confirmed: endDialog(orphan, flow, credentials)
     }
-    counters.orphansClosed[orphan.phase, default: 0] += 1
+    step.counters.orphansClosed[orphan.phase, default: 0] += 1
   }
 
   private mutating func refuse(_ orphan: OrphanedLeg, _ flow: Flow) {
     guard let invite = orphan.invite, let message = try? Message(Array(invite.utf8)), let envelope = try? message.checked(),
       let reply = Reply(message, source: flow, trunk: orphan.trunk)
     else { return }
-    let key = serverKey(message, envelope, orphan.trunk)
-    guard serverIndex[key] == nil, servers.count < Limits.serverTransactions else { return }
-    let transaction = beginServer(key, .invite, reply)
+    let key = serverKey(message, envelope, on: orphan.trunk)
+    guard servers.transaction(of: key) == nil, servers.hasRoom else { return }
+    let transaction = beginServer(key, method: .invite, reply: reply)
     respond(transaction, ResponseContent(code: 503, tag: orphan.tag))
   }
 
   private mutating func cancel(_ orphan: OrphanedLeg, _ flow: Flow) {
     guard let invite = orphan.invite, let message = try? Message(Array(invite.utf8)), let envelope = try? message.checked(),
-      let branch = envelope.via.branch.map(message.text), clients.count < Limits.clientTransactions
+      let branch = envelope.via.branch.map(message.text), clients.hasRoom
     else { return }
-    let id = nextNumber()
-    var client = ClientTransaction(
-      key: ClientKey(branch: branch, method: .invite), purpose: .abandoned, leg: nil, trunk: orphan.trunk, flow: flow,
-      isReliable: flow.transport.isReliable, request: Array(invite.utf8))
-    // Its 100 may have reached the dead process. If none came, the INVITE is old enough not to be overtaken (RFC 3261 §9.1).
-    client.phase = .proceeding
-    clients[id] = Box(client)
-    clientIndex[client.key] = id
-    cancelAbandoned(client, id)
+    let id = identifiers.nextNumber()
+    let client = ClientTransaction(
+      .abandoned, ClientKey(branch: branch, method: .invite), leg: nil, trunk: orphan.trunk, over: flow,
+      request: Array(invite.utf8))
+    // If it has no response yet, it is old enough not to be overtaken by its CANCEL (RFC 3261 §9.1).
+    clients.adopt(id, client, &step)
+    cancelAbandoned(id)
   }
 
   /// The dead process may have sent more requests in the dialog than the journal contains: CSeq only has to be higher (RFC 3261
   /// §12.2.1.1).
   private mutating func endDialog(_ orphan: OrphanedLeg, _ flow: Flow, _ credentials: Credentials?) {
-    guard var dialog = orphan.dialog, legs.count < Limits.legs, dialogs[dialog.key] == nil else { return }
+    guard var dialog = orphan.dialog, legs.hasRoom, legs.id(of: dialog.key) == nil else { return }
     dialog.localSequence += Limits.orphanSequenceGap
     var flow = flow
     // Its connection ended with the process: a new one goes to the listening port of the first route, or of the contact.
@@ -83,12 +73,8 @@ extension UserAgent {
     if flow.transport.isReliable, let target = address(of: next), target.ip == flow.remote.ip {
       flow.remote = target
     }
-    let id = LegID.inbound(nextNumber())
-    var leg = Leg(
-      id: id, trunk: orphan.trunk, phase: .confirmed, flow: flow, dialog: dialog, inviteTransaction: nil, inviteSequence: 0)
-    leg.credentials = credentials
-    legs[id] = Box(leg)
-    dialogs[dialog.key] = id
+    let id = LegID.inbound(identifiers.nextNumber())
+    legs.open(Leg(orphan: id, trunk: orphan.trunk, flow: flow, dialog: dialog, credentials: credentials))
     sendBye(id, .sip(503, "gateway restarted"))
   }
 }

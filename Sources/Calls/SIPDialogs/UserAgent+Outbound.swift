@@ -7,26 +7,18 @@ extension UserAgent {
     guard legs[id] == nil else { return }
     var invite = invite
     invite.trunk = byServiceRoute(invite.trunk)
-    guard legs.count < Limits.legs, clients.count < Limits.clientTransactions else {
-      emit(.failed(id, code: 503, cause: nil, byTransport: false))
-      return emit(.legClosed(id))
+    guard legs.hasRoom, clients.hasRoom else {
+      step.emit(.failed(id, code: 503, cause: nil, byTransport: false))
+      return step.emit(.legClosed(id))
     }
-    let tag = newTag()
-    let flow = invite.trunk.flow
+    let tag = identifiers.newTag()
     let target = party(invite.to, at: invite.trunk.domain, invite.trunk.name)
     let dialog = Dialog(
-      callID: invite.callID ?? newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag),
+      callID: invite.callID ?? identifiers.newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag),
       remoteParty: "<\(invite.uri ?? target)>",
-      remoteTarget: requestURI(invite, on: flow),
-      localSequence: UInt32(truncatingIfNeeded: random.next() & 0xffff) + 1)
-    var leg = Leg(
-      id: id, trunk: invite.trunk.name, phase: .calling, flow: flow, dialog: dialog, inviteTransaction: nil,
-      inviteSequence: dialog.localSequence)
-    (leg.invite, leg.credentials, leg.minimumSession) = (invite, invite.trunk.credentials, leastSession(invite.trunk.name))
-    leg.target = invite.trunk.target
-    leg.further = invite.trunk.further.prefix(Limits.targets)
-    legs[id] = Box(leg)
-    dialogs[dialog.key] = id
+      remoteTarget: requestURI(invite, on: invite.trunk.flow),
+      localSequence: identifiers.initialSequence())
+    legs.open(Leg(calling: id, by: invite, dialog: dialog, session: SessionExpiry(minimum: leastSession(invite.trunk.name))))
     sendInvite(id)
   }
 
@@ -62,29 +54,28 @@ extension UserAgent {
   /// The INVITE with its next branch; with credentials once there is a challenge.
   mutating func sendInvite(_ id: LegID) {
     guard var leg = legs[id]?.value, let invite = leg.invite else { return }
-    let branch = newBranch(for: invite.to)
-    let cnonce = newTag()
+    let branch = identifiers.newBranch(for: invite.to)
+    let cnonce = identifiers.newTag()
     let authorizations =
-      legs[id]?.value.digest?.authorizations(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce) ?? []
-    var bytes = inviteBytes(leg, invite, branch: branch, authorizations)
-    if bytes.count > Limits.datagramRequestBytes, leg.flow.transport == .udp, !leg.isSmallOnly, let large = leg.target?.large,
-      datagramOnly[large.remote].map({ $0 <= now }) ?? true
-    {
-      (leg.flow, leg.isLarge) = (large, true)
-      legs[id]?.value.flow = large
-      legs[id]?.value.isLarge = true
-      bytes = inviteBytes(leg, invite, branch: branch, authorizations)
+      legs[id]?.value.authentication.authorizations(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce) ?? []
+    var bytes = inviteBytes(leg, invite, branch: branch, authorizations: authorizations)
+    if legs[id]?.value.useConnection(bytes: bytes.count, refusing: datagramOnly, at: step.now) == true {
+      leg = legs[id]?.value ?? leg
+      bytes = inviteBytes(leg, invite, branch: branch, authorizations: authorizations)
     }
-    guard let transaction = beginClient(.invite, .invite, branch: branch, leg: id, trunk: leg.trunk, leg.flow, bytes) else {
+    guard
+      let transaction = beginClient(
+        .invite, method: .invite, branch: branch, leg: id, trunk: leg.trunk, over: leg.flow, bytes: bytes)
+    else {
       return fail(id, code: 503, cause: nil, byTransport: false)
     }
-    legs[id]?.value.inviteTransaction = transaction
-    output.changedLegs.append(id)
+    legs[id]?.value.inviteSent(transaction)
+    step.output.changedLegs.append(id)
     // The last server has until timer B, however much of its time the one before had left.
-    if hasAnotherTarget(leg) {
-      timers.schedule(.leg(id, .silence), at: now + Interval.silence)
+    if leg.hasAnotherTarget {
+      step.timers.schedule(.leg(id, .silence), at: step.now + Interval.silence)
     } else {
-      timers.cancel(.leg(id, .silence))
+      step.timers.cancel(.leg(id, .silence))
     }
   }
 
@@ -92,102 +83,103 @@ extension UserAgent {
   mutating func cancel(_ id: LegID, _ reason: ReasonValue?) {
     guard let leg = legs[id]?.value else { return }
     if leg.phase == .confirmed { return sendBye(id, reason) }
-    guard leg.phase == .calling, leg.cancel == .none else { return }
-    legs[id]?.value.cancel = .waiting(reason)
-    if let transaction = leg.inviteTransaction, clients[transaction]?.value.phase == .proceeding { sendCancel(id) }
+    guard legs[id]?.value.requestCancel(reason) == true else { return }
+    if let transaction = leg.inviteTransaction, clients[transaction]?.phase == .proceeding { sendCancel(id) }
   }
 
   private mutating func sendCancel(_ id: LegID) {
     guard let leg = legs[id]?.value, case .waiting(let reason) = leg.cancel, let transaction = leg.inviteTransaction,
-      let client = clients[transaction]?.value
+      let client = clients[transaction]
     else { return }
-    legs[id]?.value.cancel = .sent
+    legs[id]?.value.cancelSent()
     let bytes = cancellation(of: client, reason)
-    _ = beginClient(.cancel, .cancel, branch: client.key.branch, leg: nil, trunk: leg.trunk, client.flow, bytes)
-    timers.schedule(.leg(id, .cancelled), at: now + Interval.transaction)
+    _ = beginClient(
+      .cancel, method: .cancel, branch: client.key.branch, leg: nil, trunk: leg.trunk, over: client.flow, bytes: bytes)
+    step.timers.schedule(.leg(id, .cancelled), at: step.now + Interval.transaction)
   }
 
   /// No final response to a cancelled INVITE: the peer does not know CANCEL, or has failed (RFC 3261 §9.1).
   mutating func cancelTimedOut(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .calling else { return }
-    if let transaction = leg.inviteTransaction { endClient(transaction) }
+    if let transaction = leg.inviteTransaction { clients.end(transaction, &step) }
     fail(id, code: 408, cause: nil, byTransport: false)
   }
 
   mutating func fail(_ id: LegID, code: Int, cause: ReasonValue?, byTransport: Bool) {
-    emit(.failed(id, code: code, cause: cause, byTransport: byTransport))
+    step.emit(.failed(id, code: code, cause: cause, byTransport: byTransport))
     close(id)
   }
 
-  mutating func inviteProgressed(_ client: ClientTransaction, _ message: Message, _ envelope: Envelope, _ code: Int) {
-    if client.purpose == .abandoned { return cancelAbandoned(client) }
+  /// - Parameter client: as it was before this response.
+  mutating func inviteProgressed(
+    _ transaction: UInt64, client: ClientTransaction, _ message: Message, _ envelope: Envelope, code: Int
+  ) {
+    if client.purpose == .abandoned {
+      return client.phase == .calling ? cancelAbandoned(transaction) : clients.limit(abandoned: transaction, &step)
+    }
     guard let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else { return }
     if case .waiting = leg.cancel { sendCancel(id) }
     guard leg.cancel == .none else { return }
     var sdp: String?
     if case .sdp(let text)? = try? message.sessionBody { sdp = text }
     guard code == 100 || acceptProvisional(id, message, envelope, sdp: sdp) else { return }
-    emit(.progress(id, code: code, sdp: sdp))
+    step.emit(.progress(id, code: code, sdp: sdp))
   }
 
   /// The first 2xx makes the dialog (RFC 3261 §12.1.2, §13.2.2.4); it ends the other early ones.
   mutating func inviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
-    guard let client = clients[transaction]?.value, let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else {
+    guard let client = clients[transaction], let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else {
       return endFork(transaction, message, envelope)
     }
     var dialog = confirmed(leg.dialog, message, envelope)
-    let early = leg.early[dialog.remoteTag]
-    if let early {
-      (dialog.localSequence, dialog.remoteSequence) = (early.dialog.localSequence, early.dialog.remoteSequence)
+    if let early = leg.early.sequences(dialog.remoteTag) {
+      dialog.localSequence = early.local
+      dialog.remoteSequence = early.remote
     }
-    timers.cancel(.leg(id, .cancelled))
-    legs[id]?.value.dialog = dialog
-    legs[id]?.value.phase = .confirmed
-    output.changedLegs.append(id)
-    legs[id]?.value.invite = nil
-    legs[id]?.value.early = [:]
-    if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
-    legs[id]?.value.peerOffer = nil
+    step.timers.cancel(.leg(id, .cancelled))
+    legs[id]?.value.accepted(dialog)
+    step.output.changedLegs.append(id)
+    closePeerOffer(id, code: 487)
     var sdp: String?
     if case .sdp(let text)? = try? message.sessionBody { sdp = text }
     if leg.cancel != .none {
       // The 2xx has crossed our CANCEL, or came before CANCEL could be sent.
       acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
-      emit(.failed(id, code: 487, cause: nil, byTransport: false))
+      step.emit(.failed(id, code: 487, cause: nil, byTransport: false))
       return sendBye(id, nil)
     }
     if leg.invite?.sdp == nil, sdp != nil {
       // The 2xx holds the peer's offer: its ACK waits for our answer.
-      legs[id]?.value.awaitsAcknowledgement = true
+      legs[id]?.value.offers.awaitAcknowledgement()
     } else {
       acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
     }
     acceptSession(id, response: message)
-    emit(.answered(id, sdp: sdp ?? early?.sdp))
+    step.emit(.answered(id, sdp: sdp ?? leg.early.sdp(dialog.remoteTag)))
   }
 
   /// Our answer to the offer in a 2xx.
   mutating func acknowledge(_ id: LegID, _ sdp: String?) {
-    guard let leg = legs[id]?.value, leg.awaitsAcknowledgement, let transaction = leg.inviteTransaction else { return }
-    legs[id]?.value.awaitsAcknowledgement = false
+    guard let leg = legs[id]?.value, leg.offers.awaitsAcknowledgement, let transaction = leg.inviteTransaction else { return }
+    legs[id]?.value.offers.acknowledged()
     acknowledge(transaction, leg.dialog, sequence: leg.inviteSequence, base: leg.flow, sdp: sdp)
     offerIfFree(id)
   }
 
   /// The 2xx of a re-INVITE: acknowledged even while its leg is ending.
   mutating func reinviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
-    guard let client = clients[transaction]?.value, var dialog = client.leg.flatMap({ legs[$0]?.value.dialog }) ?? client.dialog
+    guard let client = clients[transaction], var dialog = client.leg.flatMap({ legs[$0]?.value.dialog }) ?? client.dialog
     else {
       return
     }
     if let target = message.contactTarget { dialog.remoteTarget = target }
     acknowledge(transaction, dialog, sequence: envelope.cseq.number, base: client.flow)
-    if let id = client.leg { offerAccepted(id, .reinvite, message) }
+    if let id = client.leg { offerAccepted(id, of: .reinvite, message) }
   }
 
   /// A 2xx of another fork, or of a leg that has ended: acknowledged and ended with BYE.
   mutating func endFork(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
-    guard let client = clients[transaction]?.value, client.acknowledgements.count < Limits.forks,
+    guard let client = clients[transaction], client.acknowledgements.count < Limits.forks,
       let invite = try? Message(client.request), case .request(_, _, let uri) = invite.startLine
     else { return }
     let early = Dialog(
@@ -197,10 +189,10 @@ extension UserAgent {
     var dialog = confirmed(early, message, envelope)
     acknowledge(transaction, dialog, sequence: envelope.cseq.number, base: client.flow)
     dialog.localSequence += 1
-    let branch = newBranch(for: "")
+    let branch = identifiers.newBranch()
     let (bytes, flow) = request(
       .bye, in: dialog, sequence: dialog.localSequence, branch: branch, base: client.flow, trunk: client.trunk)
-    _ = beginClient(.forkEnd, .bye, branch: branch, leg: nil, trunk: client.trunk, flow, bytes)
+    _ = beginClient(.forkEnd, method: .bye, branch: branch, leg: nil, trunk: client.trunk, over: flow, bytes: bytes)
   }
 
   func confirmed(_ early: Dialog, _ message: Message, _ envelope: Envelope) -> Dialog {
@@ -216,7 +208,7 @@ extension UserAgent {
   private mutating func acknowledge(
     _ transaction: UInt64, _ dialog: Dialog, sequence: UInt32, base: Flow, sdp: String? = nil
   ) {
-    guard let client = clients[transaction]?.value else { return }
+    guard let client = clients[transaction] else { return }
     var fields: [(HeaderName, String)] = []
     // The ACK contains the INVITE's credentials, too (RFC 3261 §22.1).
     if let invite = try? Message(client.request) {
@@ -225,32 +217,28 @@ extension UserAgent {
       }
     }
     let (bytes, flow) = request(
-      .ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, RequestContent(fields: fields, body: sdp),
+      .ack, in: dialog, sequence: sequence, branch: identifiers.newBranch(), base: base,
+      RequestContent(fields: fields, body: sdp),
       trunk: client.trunk)
-    counters.requestsSent[.ack, default: 0] += 1
-    send(bytes, flow)
-    clients[transaction]?.value.acknowledgements[dialog.remoteTag] = (bytes, flow)
+    clients.acknowledge(accepted: transaction, tag: dialog.remoteTag, bytes, flow, &step)
   }
 
   /// A final non-2xx: another try with credentials, or the end of the leg.
-  mutating func inviteRefused(_ client: ClientTransaction, _ message: Message, _ code: Int) {
+  mutating func inviteRefused(_ client: ClientTransaction, _ message: Message, code: Int) {
     guard let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else { return }
-    if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
-    legs[id]?.value.peerOffer = nil
-    legs[id]?.value.early = [:]
+    closePeerOffer(id, code: 487)
+    legs[id]?.value.early.removeAll()
     if leg.cancel == .none, (300..<400).contains(code), redirect(id, message) { return }
-    if code == 422, leg.cancel == .none, leg.offerTries < Limits.sessionRaises, raiseSession(id, message) {
-      legs[id]?.value.offerTries += 1
-      legs[id]?.value.dialog.localSequence += 1
-      legs[id]?.value.inviteSequence += 1
+    if code == 422, leg.cancel == .none, leg.offers.mayRaise, raiseSession(id, message) {
+      legs[id]?.value.offers.raised()
+      legs[id]?.value.repeatInvite()
       return sendInvite(id)
     }
     if code == 401 || code == 407, leg.cancel == .none, acceptChallenge(id, message) {
-      legs[id]?.value.dialog.localSequence += 1
-      legs[id]?.value.inviteSequence += 1
+      legs[id]?.value.repeatInvite()
       return sendInvite(id)
     }
-    timers.cancel(.leg(id, .cancelled))
+    step.timers.cancel(.leg(id, .cancelled))
     if code == 503, tryNext(id, code: code, answered: true, retryAfter: message.retryAfterSeconds) { return }
     fail(id, code: code, cause: message.reasons.first, byTransport: false)
   }
@@ -272,115 +260,99 @@ extension UserAgent {
         && message.text(contact.uri.whole) != leg.dialog.remoteTarget
     }.max { $0.1 < $1.1 }
     guard let best else { return false }
-    legs[id]?.value.redirects += 1
-    legs[id]?.value.dialog.remoteTarget = message.text(best.0.uri.whole)
-    legs[id]?.value.dialog.localSequence += 1
-    legs[id]?.value.inviteSequence += 1
     // The next INVITE goes to an address; a name of the trunk means the flow to the trunk.
-    legs[id]?.value.flow = nextHop(target: message.text(best.0.uri.whole), routes: [], base: leg.flow, own: configuration.own)
+    let target = message.text(best.0.uri.whole)
+    legs[id]?.value.redirect(to: target, nextHop(target: target, routes: [], base: leg.flow, own: configuration.own))
     sendInvite(id)
     return true
   }
 
   /// Whether challenges can be answered: the trunk has credentials, and each realm has tries left.
   private mutating func acceptChallenge(_ id: LegID, _ message: Message) -> Bool {
-    guard let leg = legs[id]?.value, let credentials = leg.invite?.trunk.credentials else { return false }
+    guard let leg = legs[id]?.value, leg.authentication.hasCredentials else { return false }
     let challenges = challenges(in: message, of: leg.trunk)
-    var digest = leg.digest ?? DigestClient(credentials)
-    let isWorthIt = digest.accept(challenges)
-    legs[id]?.value.digest = digest
-    return isWorthIt
+    return legs[id]?.value.authentication.accept(challenges) ?? false
   }
 
   /// A challenged request inside the dialog of an outbound leg is sent once more for each realm, with credentials for all.
   mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
-    guard let content = client.content, let id = client.leg, let credentials = legs[id]?.value.credentials else { return false }
+    guard let content = client.content, let id = client.leg, legs[id]?.value.authentication.hasCredentials == true else {
+      return false
+    }
     let challenges = challenges(in: message, of: client.trunk)
     let realms = Set(challenges.map(\.key))
     let all = client.answeredRealms.union(realms)
     guard !realms.isEmpty, client.answeredRealms.isDisjoint(with: realms), all.count <= Limits.answeredRealms else {
       return false
     }
-    var digest = legs[id]?.value.digest ?? DigestClient(credentials)
-    digest.answer(challenges)
-    legs[id]?.value.digest = digest
-    sendInDialog(client.purpose, client.key.method, id, content, answering: all)
+    guard legs[id]?.value.authentication.answer(challenges) == true else { return false }
+    sendInDialog(client.purpose, client.key.method, on: id, content, answering: all)
     return true
   }
 
   mutating func sendBye(_ id: LegID, _ reason: ReasonValue?) {
-    if legs[id]?.value.awaitsAcknowledgement == true { acknowledge(id, nil) }
-    legs[id]?.value.phase = .ending
-    legs[id]?.value.pendingBye = nil
-    if let offer = legs[id]?.value.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
-    legs[id]?.value.peerOffer = nil
-    legs[id]?.value.wantsOffer = false
-    stopAnswer(id)
-    for timer in [LegTimer.refresh, .sessionEnd, .glare] { timers.cancel(.leg(id, timer)) }
-    sendInDialog(.bye, .bye, id, RequestContent(fields: reason.map { [(.reason, $0.description)] } ?? []))
+    if legs[id]?.value.offers.awaitsAcknowledgement == true { acknowledge(id, nil) }
+    legs[id]?.value.end()
+    closePeerOffer(id, code: 487)
+    legs[id]?.value.offers.wantNothing()
+    legs[id]?.value.answer.end(of: id, &step)
+    legs[id]?.value.session.stop(of: id, &step)
+    step.timers.cancel(.leg(id, .glare))
+    sendInDialog(.bye, .bye, on: id, RequestContent(fields: reason.map { [(.reason, $0.description)] } ?? []))
   }
 
   mutating func ping(_ id: LegID) {
     guard legs[id]?.value.phase == .confirmed else { return }
-    sendInDialog(.ping, .options, id, RequestContent(fields: [(.accept, "application/sdp")]))
+    sendInDialog(.ping, .options, on: id, RequestContent(fields: [(.accept, "application/sdp")]))
   }
 
   mutating func sendInDialog(
-    _ purpose: ClientTransaction.Purpose, _ method: Method, _ id: LegID, _ content: RequestContent,
+    _ purpose: ClientTransaction.Purpose, _ method: Method, on id: LegID, _ content: RequestContent,
     answering realms: Set<DigestClient.Realm> = []
   ) {
-    guard var leg = legs[id]?.value else { return }
-    var dialog = leg.dialog
-    if let fork = content.fork, let early = leg.early[fork] { dialog = early.dialog }
-    dialog.localSequence += 1
-    if let fork = content.fork, leg.early[fork] != nil {
-      leg.early[fork]?.dialog.localSequence = dialog.localSequence
-    } else {
-      leg.dialog.localSequence = dialog.localSequence
-    }
+    guard let leg = legs[id]?.value, let dialog = legs[id]?.value.nextRequest(fork: content.fork) else { return }
     var sent = content
     if !realms.isEmpty {
-      sent.fields += leg.digest?.authorizations(method: method, uri: dialog.remoteTarget, cnonce: newTag()) ?? []
+      let (uri, cnonce) = (dialog.remoteTarget, identifiers.newTag())
+      sent.fields += legs[id]?.value.authentication.authorizations(method: method, uri: uri, cnonce: cnonce) ?? []
     }
-    let branch = newBranch(for: "")
+    let branch = identifiers.newBranch()
     let (bytes, flow) = request(
       method, in: dialog, sequence: dialog.localSequence, branch: branch, base: leg.flow, sent, trunk: leg.trunk)
-    legs[id]?.value = leg
     let transaction = beginClient(
-      purpose, method, branch: branch, leg: id, trunk: leg.trunk, flow, bytes, content: content,
-      dialog: purpose == .reinvite ? dialog : nil)
-    guard let transaction else { return unsent(purpose, id) }
-    clients[transaction]?.value.answeredRealms = realms
+      purpose, method: method, branch: branch, leg: id, trunk: leg.trunk, over: flow, bytes: bytes, content: content,
+      answering: realms, dialog: purpose == .reinvite ? dialog : nil)
+    if transaction == nil { unsent(purpose, id) }
   }
 
   /// The table of client transactions is full.
   private mutating func unsent(_ purpose: ClientTransaction.Purpose, _ id: LegID) {
     switch purpose {
     case .bye: close(id)
-    case .ping: emit(.pingAnswered(id, alive: true))
-    case .reinvite, .update: offerRefused(id, purpose, 503, nil)
-    case .info: emit(.digitSent(id, code: 503))
+    case .ping: step.emit(.pingAnswered(id, alive: true))
+    case .reinvite, .update: offerRefused(id, of: purpose, code: 503, nil)
+    case .info: step.emit(.digitSent(id, code: 503))
     case .refer: referRefused(id, 503)
     case .invite, .cancel, .forkEnd, .prack, .notify, .abandoned, .standalone: break
     }
   }
 
   /// A request inside a dialog has its final response: any for a non-INVITE, a refusal for a re-INVITE.
-  mutating func finished(_ client: ClientTransaction, _ code: Int, _ message: Message?) {
-    if case .standalone(let id) = client.purpose { return message.map { standaloneFinished(id, client, code, $0) } ?? () }
+  mutating func finished(_ client: ClientTransaction, code: Int, _ message: Message?) {
+    if case .standalone(let id) = client.purpose { return message.map { standaloneFinished(id, code: code, $0) } ?? () }
     guard let id = client.leg, legs[id] != nil else { return }
     switch client.purpose {
     case .bye: close(id)
-    case .ping: if legs[id]?.value.phase == .confirmed { emit(.pingAnswered(id, alive: code != 481 && code != 408)) }
+    case .ping: if legs[id]?.value.phase == .confirmed { step.emit(.pingAnswered(id, alive: code != 481 && code != 408)) }
     case .update, .reinvite:
       if let message, code < 300 {
-        offerAccepted(id, client.purpose, message)
+        offerAccepted(id, of: client.purpose, message)
       } else if client.purpose == .update || code != 401 && code != 407 || message.map({ !retryInDialog(client, $0) }) ?? true {
-        offerRefused(id, client.purpose, code, message)
+        offerRefused(id, of: client.purpose, code: code, message)
       }
-    case .info: emit(.digitSent(id, code: code))
+    case .info: step.emit(.digitSent(id, code: code))
     case .refer: if code < 300 { referAccepted(id, code) } else { referRefused(id, code) }
-    case .notify: if code == 481 { legs[id]?.value.referIn = nil }
+    case .notify: if code == 481 { legs[id]?.value.refers.unsubscribed() }
     case .invite, .cancel, .forkEnd, .prack, .abandoned, .standalone: break
     }
   }
@@ -390,9 +362,10 @@ extension UserAgent {
     switch client.purpose {
     case .cancel, .forkEnd, .abandoned, .standalone: return
     case .invite: break
-    case .bye, .ping, .prack, .reinvite, .update, .info, .refer, .notify: counters.unanswered[client.key.method, default: 0] += 1
+    case .bye, .ping, .prack, .reinvite, .update, .info, .refer, .notify:
+      step.counters.unanswered[client.key.method, default: 0] += 1
     }
-    output.unanswered.append(
+    step.output.unanswered.append(
       UnansweredRequest(
         leg: leg.id, method: client.key.method, opensDialog: client.purpose == .invite, trunk: leg.trunk,
         callID: leg.dialog.callID,
@@ -400,7 +373,8 @@ extension UserAgent {
   }
 
   /// A request got no answer (408), or could not be sent (503).
-  mutating func clientFailed(_ client: ClientTransaction, code: Int, byTransport: Bool) {
+  mutating func clientFailed(_ end: ClientTransactions.Failure) {
+    let (client, code, byTransport) = (end.client, end.code, end.byTransport)
     if case .standalone(let id) = client.purpose {
       return standaloneFailed(id, code: code, byTransport: byTransport, peer: byTransport ? client.peerFailure : nil)
     }
@@ -413,10 +387,10 @@ extension UserAgent {
       noteUnanswered(client, leg, failure)
       fail(id, code: code, cause: nil, byTransport: byTransport)
     case .bye: close(id)
-    case .ping: if leg.phase == .confirmed { emit(.pingAnswered(id, alive: false)) }
+    case .ping: if leg.phase == .confirmed { step.emit(.pingAnswered(id, alive: false)) }
     // A re-INVITE that the peer is processing, or that a connection lost: the call itself may be intact.
-    case .reinvite, .update: offerRefused(id, client.purpose, client.phase == .proceeding ? 504 : code, nil)
-    case .info: emit(.digitSent(id, code: code))
+    case .reinvite, .update: offerRefused(id, of: client.purpose, code: client.phase == .proceeding ? 504 : code, nil)
+    case .info: step.emit(.digitSent(id, code: code))
     case .refer: referRefused(id, code)
     case .cancel, .forkEnd, .prack, .notify, .abandoned, .standalone: break
     }

@@ -22,7 +22,7 @@ extension UserAgent {
 
   /// 500 with a Retry-After of up to 10 s: the peer's own earlier offer is still open (RFC 3261 §14.2, RFC 3311 §5.2).
   private func busy() -> ResponseContent {
-    ResponseContent(code: 500, fields: [(.retryAfter, String(random.next() % 10))])
+    ResponseContent(code: 500, fields: [(.retryAfter, String(identifiers.offerRetrySeconds()))])
   }
 
   mutating func receivedReinvite(_ request: Request, _ leg: Leg) {
@@ -33,8 +33,8 @@ extension UserAgent {
     case .ending: return respondOnce(request, ResponseContent(code: 481))
     case .confirmed: break
     }
-    if leg.peerOffer != nil || leg.answer != nil { return respondOnce(request, busy()) }
-    if leg.hasOpenOffer { return respondOnce(request, ResponseContent(code: 491)) }
+    if leg.offers.peerOffer != nil || leg.answer.isWaiting { return respondOnce(request, busy()) }
+    if leg.offers.hasOpenOffer { return respondOnce(request, ResponseContent(code: 491)) }
     handleOffer(request, leg)
   }
 
@@ -45,15 +45,15 @@ extension UserAgent {
     }
     if leg.phase == .calling {
       // Without a provisional response from this tag there is no dialog; an offer in it must follow the answer to ours.
-      guard let early = leg.early[request.fromTag] else { return respondOnce(request, ResponseContent(code: 481)) }
-      if hasOffer, early.sdp == nil { return respondOnce(request, ResponseContent(code: 491)) }
+      guard leg.early.has(request.fromTag) else { return respondOnce(request, ResponseContent(code: 481)) }
+      if hasOffer, leg.early.sdp(request.fromTag) == nil { return respondOnce(request, ResponseContent(code: 491)) }
     } else if hasOffer {
-      if leg.phase == .ringing, !leg.isExchangeComplete { return respondOnce(request, busy()) }
-      if leg.phase == .answered || leg.hasOpenOffer || leg.answer != nil {
+      if leg.phase == .ringing, !leg.provisionals.isExchangeComplete { return respondOnce(request, busy()) }
+      if leg.phase == .answered || leg.offers.hasOpenOffer || leg.answer.isWaiting {
         return respondOnce(request, ResponseContent(code: 491))
       }
     }
-    if leg.peerOffer != nil { return respondOnce(request, busy()) }
+    if leg.offers.peerOffer != nil { return respondOnce(request, busy()) }
     handleOffer(request, leg)
   }
 
@@ -65,46 +65,53 @@ extension UserAgent {
         throw Refused(420, [(.unsupported, unsupported)])
       }
       sdp = try description(of: request)
-      session = try agreement(request.message, leg.session, request.trunk)
+      session = try agreement(request.message, replacing: leg.session.timer, on: request.trunk)
     } catch {
       return respondOnce(request, error.content)
     }
-    if request.message.field(.allow) != nil { legs[leg.id]?.value.peerAllowsUpdate = request.message.lists("UPDATE", in: .allow) }
+    legs[leg.id]?.value.session.received(request.message)
     let isUpdate = request.method == .update
     let offer = PeerOffer(
       transaction: beginServer(
-        request.key, request.method, merge: isUpdate ? nil : mergeKey(request), request.reply, leg: leg.id),
+        request.key, method: request.method, merge: isUpdate ? nil : mergeKey(request), reply: request.reply, leg: leg.id),
       method: request.method, sequence: request.envelope.cseq.number, isLateOffer: sdp == nil,
       target: request.message.contactTarget, session: leg.phase == .confirmed ? session : nil)
     if !isUpdate { respond(offer.transaction, ResponseContent(code: 100)) }
-    legs[leg.id]?.value.peerOffer = offer
+    legs[leg.id]?.value.offers.received(offer)
     if isUpdate, sdp == nil { return answerOffer(leg.id, nil) }
-    emit(.reinviteReceived(leg.id, sdp: sdp))
+    step.emit(.reinviteReceived(leg.id, sdp: sdp))
   }
 
   /// The call machine's answer, or offer if the re-INVITE had none.
   mutating func answerOffer(_ id: LegID, _ sdp: String?) {
-    guard let leg = legs[id]?.value, leg.phase != .ending, let offer = leg.peerOffer,
-      let flow = servers[offer.transaction]?.value.reply?.flow
+    guard let leg = legs[id]?.value, leg.phase != .ending, let offer = leg.offers.peerOffer,
+      let flow = servers.reply(offer.transaction)?.flow
     else { return }
     let content = ResponseContent(code: 200, sdp: sdp, fields: offer.session?.fields ?? [], isDialogForming: true)
     guard let bytes = respond(offer.transaction, content) else { return }
-    legs[id]?.value.peerOffer = nil
+    _ = legs[id]?.value.offers.closePeerOffer()
     // The target is refreshed by a request that succeeds (RFC 3261 §12.2.2); the route set stays.
     if let target = offer.target { refresh(id, target: target) }
     if let session = offer.session { startSession(id, session.timer) }
     if offer.method == .invite {
-      startAnswer(
-        id, Leg.Answer(bytes: bytes, flow: flow, sequence: offer.sequence, wantsAnswer: offer.isLateOffer, isReinvite: true))
+      let answer = UnacknowledgedAnswer.Answer(
+        bytes: bytes, flow: flow, sequence: offer.sequence, wantsAnswer: offer.isLateOffer, isReinvite: true)
+      legs[id]?.value.answer.start(answer, of: id, &step)
     } else {
       offerIfFree(id)
     }
   }
 
   mutating func refuseOffer(_ id: LegID, _ code: Int) {
-    guard let offer = legs[id]?.value.peerOffer, (300..<700).contains(code) else { return }
-    respond(offer.transaction, ResponseContent(code: code))
-    legs[id]?.value.peerOffer = nil
+    guard (300..<700).contains(code), closePeerOffer(id, code: code) else { return }
     offerIfFree(id)
+  }
+
+  /// Refuses the peer's open offer, if there is one.
+  @discardableResult
+  mutating func closePeerOffer(_ id: LegID, code: Int) -> Bool {
+    guard let offer = legs[id]?.value.offers.closePeerOffer() else { return false }
+    respond(offer.transaction, ResponseContent(code: code))
+    return true
   }
 }

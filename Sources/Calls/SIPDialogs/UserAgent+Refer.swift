@@ -1,32 +1,12 @@
 import TrunklineBytes
 import TrunklineSIP
 
-/// The subscription that a REFER creates at its receiver.
-struct ReferIn {
-  var transaction: UInt64?
-  /// CSeq of the REFER, the `id` of its event (RFC 3515 §2.4.6).
-  var sequence: UInt32
-}
-
-/// The subscription of a REFER of ours.
-///
-/// | state | REFER 2xx | NOTIFY 1xx | NOTIFY 2xx–6xx, `terminated` | nothing |
-/// |---|---|---|---|---|
-/// | asked | waiting, `Interval.referSilence` | waiting, `Interval.referProgress` | over | REFER's own timer |
-/// | waiting | – | once: `Interval.referProgress` | over | over, outcome unknown |
-struct ReferOut {
-  /// CSeq of the REFER, of its first try if a challenge was answered: a NOTIFY whose `id` is earlier belongs to another
-  /// subscription (RFC 3515 §2.4.6).
-  var sequence: UInt32
-  var wasNotified = false
-}
-
 /// REFER (RFC 3515, RFC 3892), both roles. One at a time on a leg; only where the trunk's rules allow transfers.
 extension UserAgent {
   mutating func receivedRefer(_ request: Request, _ leg: Leg) {
     let message = request.message
     guard leg.phase == .confirmed else { return respondOnce(request, ResponseContent(code: leg.phase == .ending ? 481 : 491)) }
-    guard leg.referIn == nil else { return respondOnce(request, ResponseContent(code: 491)) }
+    guard !leg.refers.isBusy else { return respondOnce(request, ResponseContent(code: 491)) }
     if let unsupported = unsupportedOptions(message, request.trunk) {
       return respondOnce(request, ResponseContent(code: 420, fields: [(.unsupported, unsupported)]))
     }
@@ -39,8 +19,8 @@ extension UserAgent {
       guard let read = Replaces(value) else { return respondOnce(request, ResponseContent(code: 400, reason: "Replaces")) }
       replaces = read
     }
-    let transaction = beginServer(request.key, .refer, request.reply, leg: leg.id)
-    legs[leg.id]?.value.referIn = ReferIn(transaction: transaction, sequence: request.envelope.cseq.number)
+    let transaction = beginServer(request.key, method: .refer, reply: request.reply, leg: leg.id)
+    legs[leg.id]?.value.refers.receive(transaction, sequence: request.envelope.cseq.number)
     let whole = message.text(target.uri.whole)
     var referral = Referral(
       target: InboundInvite.Party(message, uri: target.uri, displayName: message.displayName(of: target)),
@@ -50,43 +30,43 @@ extension UserAgent {
     referral.isOpaque =
       (target.uri.scheme == .sip || target.uri.scheme == .sips)
       && (target.uri.user.isEmpty || parameters.contains { $0.hasPrefix("x-") })
-    emit(.referReceived(leg.id, referral))
+    step.emit(.referReceived(leg.id, referral))
   }
 
   mutating func acceptRefer(_ id: LegID) {
-    guard let transaction = legs[id]?.value.referIn?.transaction, let reply = servers[transaction]?.value.reply else { return }
-    legs[id]?.value.referIn?.transaction = nil
+    guard let transaction = legs[id]?.value.refers.unanswered, let reply = servers.reply(transaction) else { return }
+    legs[id]?.value.refers.accept()
     respond(transaction, ResponseContent(code: 202, fields: [(.contact, contact(reply.flow, reply.trunk))]))
     notifyRefer(id, 100)
   }
 
   mutating func refuseRefer(_ id: LegID, _ code: Int) {
-    guard let transaction = legs[id]?.value.referIn?.transaction, (300..<700).contains(code) else { return }
+    guard let transaction = legs[id]?.value.refers.unanswered, (300..<700).contains(code) else { return }
     respond(transaction, ResponseContent(code: code))
-    legs[id]?.value.referIn = nil
+    legs[id]?.value.refers.refuse()
   }
 
   /// A NOTIFY with the status line of the referred call (RFC 3515 §2.4.5).
   mutating func notifyRefer(_ id: LegID, _ code: Int) {
-    guard let leg = legs[id]?.value, leg.phase == .confirmed, let refer = leg.referIn, refer.transaction == nil else { return }
+    guard legs[id]?.value.phase == .confirmed, let event = legs[id]?.value.refers.notify(code) else { return }
     let state = code < 200 ? "active;expires=60" : "terminated;reason=noresource"
-    if code >= 200 { legs[id]?.value.referIn = nil }
     sendInDialog(
-      .notify, .notify, id,
+      .notify, .notify, on: id,
       RequestContent(
-        fields: [(.event, "refer;id=\(refer.sequence)"), (.subscriptionState, state)],
+        fields: [(.event, "refer;id=\(event)"), (.subscriptionState, state)],
         body: "SIP/2.0 \(code) \(reasonPhrase(code))\r\n", contentType: "message/sipfrag;version=2.0", refreshesTarget: true))
   }
 
   // MARK: our REFER
 
-  mutating func refer(_ id: LegID, _ to: String, _ replaces: Replaces?) {
+  mutating func refer(_ id: LegID, to: String, replacing replaces: Replaces?) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
-    guard leg.referOut == nil, to.utf8.count <= Limits.referBytes else { return emit(.referAnswered(id, code: 491)) }
-    legs[id]?.value.referOut = ReferOut(sequence: leg.dialog.localSequence + 1)
+    guard to.utf8.count <= Limits.referBytes, legs[id]?.value.refers.begin(sequence: leg.dialog.localSequence + 1) == true else {
+      return step.emit(.referAnswered(id, code: 491))
+    }
     let header = replaces.map { "?Replaces=" + percentEncodedHeader($0.text) } ?? ""
     sendInDialog(
-      .refer, .refer, id,
+      .refer, .refer, on: id,
       RequestContent(
         fields: [(.referTo, "<\(to)\(header)>"), (.referredBy, "<\(uriText(leg.dialog.localParty))>")], refreshesTarget: true))
   }
@@ -95,58 +75,45 @@ extension UserAgent {
   mutating func refer(_ id: LegID, toLeg other: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
     guard let peer = legs[other]?.value, leg.trunk == peer.trunk, peer.phase == .confirmed, !peer.dialog.remoteTag.isEmpty else {
-      return emit(.referAnswered(id, code: 481))
+      return step.emit(.referAnswered(id, code: 481))
     }
     let replaces = Replaces(callID: peer.dialog.callID, toTag: peer.dialog.remoteTag, fromTag: peer.dialog.localTag)
-    refer(id, peer.dialog.remoteTarget, replaces)
+    refer(id, to: peer.dialog.remoteTarget, replacing: replaces)
   }
 
   mutating func referAccepted(_ id: LegID, _ code: Int) {
-    // A NOTIFY may overtake the 202, even the last one.
-    if let refer = legs[id]?.value.referOut, !refer.wasNotified {
-      timers.schedule(.leg(id, .refer), at: now + Interval.referSilence)
-    }
-    emit(.referAnswered(id, code: code))
+    legs[id]?.value.refers.accepted(of: id, &step)
+    step.emit(.referAnswered(id, code: code))
   }
 
   /// The receiver has been silent for too long: the outcome of the referred call is unknown. A later NOTIFY gets 481, which ends
   /// the subscription there, too.
   mutating func referTimedOut(_ id: LegID) {
-    guard let leg = legs[id]?.value, leg.referOut != nil else { return }
-    endRefer(id)
-    if leg.phase == .confirmed { emit(.referProgress(id, code: nil, isFinal: true)) }
-  }
-
-  private mutating func endRefer(_ id: LegID) {
-    legs[id]?.value.referOut = nil
-    timers.cancel(.leg(id, .refer))
+    guard let leg = legs[id]?.value, leg.refers.isOpen else { return }
+    legs[id]?.value.refers.end(of: id, &step)
+    if leg.phase == .confirmed { step.emit(.referProgress(id, code: nil, isFinal: true)) }
   }
 
   mutating func referRefused(_ id: LegID, _ code: Int) {
-    endRefer(id)
-    emit(.referAnswered(id, code: code))
+    legs[id]?.value.refers.end(of: id, &step)
+    step.emit(.referAnswered(id, code: code))
   }
 
   /// NOTIFY of our REFER; any other has no subscription (RFC 6665 §4.1.3).
   mutating func receivedNotify(_ request: Request, _ leg: Leg) {
     let message = request.message
-    guard let refer = leg.referOut, leg.phase == .confirmed || leg.phase == .ending else {
+    guard leg.refers.isOpen, leg.phase == .confirmed || leg.phase == .ending else {
       return respondOnce(request, ResponseContent(code: 481))
     }
     guard message.eventPackage == "refer" else {
       return respondOnce(request, ResponseContent(code: 489, reason: "Bad Event", fields: [(.allowEvents, "refer")]))
     }
-    if let id = message.eventID, id < refer.sequence { return respondOnce(request, ResponseContent(code: 481)) }
+    guard leg.refers.isOurs(message.eventID) else { return respondOnce(request, ResponseContent(code: 481)) }
     respondOnce(request, ResponseContent(code: 200))
     let code = message.referredStatus
     let isOver = message.subscriptionState == "terminated" || (code ?? 100) >= 200
-    if isOver {
-      endRefer(leg.id)
-    } else if !refer.wasNotified {
-      legs[leg.id]?.value.referOut?.wasNotified = true
-      timers.schedule(.leg(leg.id, .refer), at: now + Interval.referProgress)
-    }
-    if leg.phase == .confirmed { emit(.referProgress(leg.id, code: code, isFinal: isOver)) }
+    legs[leg.id]?.value.refers.notified(isOver: isOver, of: leg.id, &step)
+    if leg.phase == .confirmed { step.emit(.referProgress(leg.id, code: code, isFinal: isOver)) }
   }
 }
 

@@ -53,7 +53,7 @@ extension UserAgent {
   }
 
   /// The first INVITE of a leg (RFC 3261 §8.1.1, §13.2.1).
-  func inviteBytes(_ leg: Leg, _ invite: OutboundInvite, branch: String, _ authorizations: [(HeaderName, String)]) -> [UInt8] {
+  func inviteBytes(_ leg: Leg, _ invite: OutboundInvite, branch: String, authorizations: [(HeaderName, String)]) -> [UInt8] {
     var writer = MessageWriter(method: "INVITE", uri: leg.dialog.remoteTarget)
     writer.field(.via, via(leg.flow, branch: branch, leg.trunk))
     for proxy in invite.trunk.proxies { writer.field(.route, "<\(proxy);lr>") }
@@ -72,7 +72,7 @@ extension UserAgent {
     if !options.isEmpty { writer.field(.supported, options.joined(separator: ", ")) }
     if reliability == .required { writer.field(.require, "100rel") }
     if let timer = rules.sessionTimer {
-      let minimum = max(timer.minimumSeconds, leg.minimumSession)
+      let minimum = max(timer.minimumSeconds, leg.session.minimum)
       writer.field(.sessionExpires, String(max(timer.seconds, minimum)))
       writer.field(.minSE, String(minimum))
     }
@@ -87,7 +87,7 @@ extension UserAgent {
     for (name, value) in invite.extraHeaders.prefix(Limits.extraHeaders) { writer.field(named: name, value) }
     writer.field(.userAgent, configuration.product)
     guard let location = invite.location, let sdp = invite.sdp else { return writer.finish(body: invite.sdp) }
-    return Self.finish(writer, sdp, location, branch: branch, callID: leg.dialog.callID)
+    return Self.finish(writer, sdp: sdp, location: location, branch: branch, callID: leg.dialog.callID)
   }
 
   /// RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside, it is our preferred identity. If From contains an account,
@@ -111,7 +111,7 @@ extension UserAgent {
 
   /// A location by value (RFC 6442 §3.2, §4.1; RFC 5621): it may be used to route the call.
   private static func finish(
-    _ writer: consuming MessageWriter, _ sdp: String, _ location: String, branch: String, callID: String
+    _ writer: consuming MessageWriter, sdp: String, location: String, branch: String, callID: String
   ) -> [UInt8] {
     var writer = writer
     // A branch is random: a text that an app prepared cannot contain it.

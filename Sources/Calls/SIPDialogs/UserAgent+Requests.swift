@@ -26,27 +26,27 @@ extension UserAgent {
   /// A request from the network: RFC 3261 §8.2 and §9.2, in their order.
   mutating func received(request message: Message, _ flow: Flow, _ peer: String) {
     let trunk = sender(of: message, from: peer)
-    guard let reply = Reply(message, source: flow, trunk: trunk) else { return counters.drop(.unreadable) }
+    guard let reply = Reply(message, source: flow, trunk: trunk) else { return step.counters.drop(.unreadable) }
     let method = message.method ?? .other
     let envelope: Envelope
     do throws(ParseError) {
       envelope = try message.checked()
     } catch {
-      guard method != .ack else { return counters.drop(.strayAcknowledgement) }
-      guard rules(trunk).peerCredentials == nil else { return counters.drop(.challengeLimit) }
+      guard method != .ack else { return step.counters.drop(.strayAcknowledgement) }
+      guard rules(trunk).peerCredentials == nil else { return step.counters.drop(.challengeLimit) }
       refuseStateless(
-        reply, error.status == 505 ? .version : error.status == 416 ? .uriScheme : .malformed, trunk, code: error.status)
+        reply, error.status == 505 ? .version : error.status == 416 ? .uriScheme : .malformed, on: trunk, code: error.status)
       return
     }
     var request = Request(
-      message: message, envelope: envelope, method: method, flow: flow, trunk: trunk, key: serverKey(message, envelope, peer),
+      message: message, envelope: envelope, method: method, flow: flow, trunk: trunk, key: serverKey(message, envelope, on: peer),
       reply: reply)
     switch method {
     case .ack: return received(ack: request)
     case .cancel: return received(cancel: request)
     default: break
     }
-    if let id = serverIndex[request.key] { return serverReceivedAgain(id, flow) }
+    if let id = servers.transaction(of: request.key) { return servers.receivedAgain(id, from: flow, &step) }
     // An edge passes requests of a dialog, and two edges may alternate.
     if rules(trunk).peerCredentials != nil, !request.isFromEdge || envelope.to.tag == nil {
       guard let admitted = admit(guest: request) else { return }
@@ -54,16 +54,16 @@ extension UserAgent {
     }
     if let tag = envelope.to.tag {
       let dialog = DialogKey(callID: message.callID, localTag: message.text(tag))
-      if let leg = dialogs[dialog] { return received(inDialog: request, leg) }
+      if let leg = legs.id(of: dialog) { return received(inDialog: request, leg) }
       return refuse(request, .noDialog, code: 481)
     }
-    if let uri = envelope.requestURI { request.trunk = accounts.trunk(of: request.trunk, called: message.text(uri.user)) }
+    if let uri = envelope.requestURI { request.trunk = trunks.accounts.trunk(of: request.trunk, called: message.text(uri.user)) }
     receivedOutside(request)
   }
 
   /// RFC 3261 §17.2.3. A branch without the magic cookie, or with nothing after it, is from an RFC 2543 peer: all the fields that
   /// may not change replace it.
-  func serverKey(_ message: Message, _ envelope: Envelope, _ trunk: String) -> ServerKey {
+  func serverKey(_ message: Message, _ envelope: Envelope, on trunk: String) -> ServerKey {
     let branch = envelope.via.branch.map(message.text) ?? ""
     var sentBy = message.text(envelope.via.host).lowercased()
     if let port = envelope.via.port { sentBy += ":\(port)" }
@@ -80,13 +80,13 @@ extension UserAgent {
   /// A request outside any dialog (RFC 3261 §8.2).
   private mutating func receivedOutside(_ request: Request) {
     if request.isFromEdge {
-      edges.received(request.flow, isQuestion: request.method == .options, at: now)
-      if request.method == .invite, edges.isStale(request.flow, at: now) { return refuse(request, .stale, code: 503) }
+      edges.received(request.flow, isQuestion: request.method == .options, at: step.now)
+      if request.method == .invite, edges.isStale(request.flow, at: step.now) { return refuse(request, .stale, code: 503) }
     }
     if request.method == .invite, let overload, !replacesCall(request) {
-      return refuseStateless(request.reply, overload, request.trunk, code: 503)
+      return refuseStateless(request.reply, overload, on: request.trunk, code: 503)
     }
-    if !request.isFromEdge, request.message.field(.trunklineTrunk) != nil { counters.foreignTrunkNames += 1 }
+    if !request.isFromEdge, request.message.field(.trunklineTrunk) != nil { step.counters.foreignTrunkNames += 1 }
     switch request.method {
     case .invite where request.trunk == Edge.peer: return refuseUnnamed(request)
     case .invite, .options: break
@@ -99,8 +99,8 @@ extension UserAgent {
     }
     if request.method == .options { return answerOptions(request) }
     let called = request.envelope.requestURI.map { InboundInvite.Party(request.message, uri: $0, displayName: nil).number } ?? ""
-    if isLoop(request.message, user: called) { return refuse(request, .loop, code: 482) }
-    if merges[mergeKey(request)] != nil { return refuse(request, .merged, code: 482, reason: "Request Merged") }
+    if identifiers.isLoop(request.message, user: called) { return refuse(request, .loop, code: 482) }
+    if servers.isMerged(mergeKey(request)) { return refuse(request, .merged, code: 482, reason: "Request Merged") }
     if request.envelope.maxForwards == 0 { return refuse(request, .tooManyHops, code: 483) }
     open(request)
   }
@@ -115,8 +115,8 @@ extension UserAgent {
     if isDraining {
       return refuse(request, .draining, code: 503, fields: [(.retryAfter, String(configuration.retryAfterSeconds))])
     }
-    guard legs.count < Limits.legs, servers.count < Limits.serverTransactions else {
-      return refuseStateless(request.reply, .overload, request.trunk, code: 503)
+    guard legs.hasRoom, servers.hasRoom else {
+      return refuseStateless(request.reply, .overload, on: request.trunk, code: 503)
     }
     let sdp: String?
     switch offer(of: request) {
@@ -130,7 +130,7 @@ extension UserAgent {
     let (reliability, session, replaces): (TrunkRules.Reliability, SessionAgreement, LegID?)
     do throws(Refused) {
       reliability = try self.reliability(request)
-      session = try agreement(request.message, nil, request.trunk)
+      session = try agreement(request.message, replacing: nil, on: request.trunk)
       replaces = try replaced(request)
     } catch {
       let reason: RefusalReason =
@@ -144,10 +144,11 @@ extension UserAgent {
     var invite = InboundInvite(
       request.message, request.envelope, trunk: request.trunk, flow: request.flow, sdp: sdp,
       rules(request.trunk))
-    (invite.isReliable, invite.replaces) = (reliability == .required, replaces)
+    invite.isReliable = reliability == .required
+    invite.replaces = replaces
     invite.isFromEdge = request.isFromEdge
-    let leg = openLeg(request, routes, isLateOffer: sdp == nil, reliability, session)
-    emit(.inviteReceived(leg, invite))
+    let leg = openLeg(request, routes: routes, isLateOffer: sdp == nil, reliability: reliability, session: session)
+    step.emit(.inviteReceived(leg, invite))
   }
 
   /// How our provisional responses are sent (RFC 3262 §3). Throws 421 if the trunk requires 100rel and the INVITE lacks it.
@@ -166,14 +167,14 @@ extension UserAgent {
     let value: Replaces?
     do { value = try request.message.replaces } catch { throw Refused(400) }
     guard let value else { return nil }
-    guard let id = dialogs[DialogKey(callID: value.callID, localTag: value.toTag)], let leg = legs[id]?.value,
-      accounts.mayBeOne(leg.trunk, request.trunk), leg.dialog.remoteTag == value.fromTag
+    guard let leg = legs.leg(of: DialogKey(callID: value.callID, localTag: value.toTag)),
+      trunks.accounts.mayBeOne(leg.trunk, request.trunk), leg.dialog.remoteTag == value.fromTag
     else { throw Refused(481) }
     switch leg.phase {
     // The 2xx confirms a dialog (RFC 3261 §12), and this request may have overtaken the ACK; the BYE waits for the ACK.
     case .answered, .confirmed:
       if value.isEarlyOnly { throw Refused(486) }
-      return id
+      return leg.id
     case .ending: throw Refused(603)
     case .ringing, .calling: throw Refused(481)
     }
@@ -246,25 +247,25 @@ extension UserAgent {
   mutating func refuse(
     _ request: Request, _ reason: RefusalReason, code: Int, reason phrase: String? = nil, fields: [(HeaderName, String)] = []
   ) {
-    guard request.method == .invite, servers.count < Limits.serverTransactions else {
-      return refuseStateless(request.reply, reason, request.trunk, code: code, fields: fields)
+    guard request.method == .invite, servers.hasRoom else {
+      return refuseStateless(request.reply, reason, on: request.trunk, code: code, fields: fields)
     }
-    noteRefusal(reason, request.message, request.trunk)
-    let id = beginServer(request.key, .invite, request.reply)
-    respond(id, ResponseContent(code: code, reason: phrase, tag: newTag(), fields: fields))
+    noteRefusal(reason, request.message, on: request.trunk)
+    let id = beginServer(request.key, method: .invite, reply: request.reply)
+    respond(id, ResponseContent(code: code, reason: phrase, tag: identifiers.newTag(), fields: fields))
   }
 
   private mutating func refuseStateless(
-    _ reply: Reply, _ reason: RefusalReason, _ trunk: String, code: Int, fields: [(HeaderName, String)] = []
+    _ reply: Reply, _ reason: RefusalReason, on trunk: String, code: Int, fields: [(HeaderName, String)] = []
   ) {
-    noteRefusal(reason, reply.message, trunk)
+    noteRefusal(reason, reply.message, on: trunk)
     var fields = fields
     if reason.isOverload { fields.append((.retryAfter, String(configuration.retryAfterSeconds))) }
     respondStateless(reply, ResponseContent(code: code, fields: fields))
   }
 
-  mutating func noteRefusal(_ reason: RefusalReason, _ message: Message, _ trunk: String) {
-    counters.refused[reason, default: 0] += 1
-    emit(.refused(reason, invite: message.method == .invite ? RefusedInvite(message, reason) : nil, trunk: trunk))
+  mutating func noteRefusal(_ reason: RefusalReason, _ message: Message, on trunk: String) {
+    step.counters.refused[reason, default: 0] += 1
+    step.emit(.refused(reason, invite: message.method == .invite ? RefusedInvite(message, reason) : nil, trunk: trunk))
   }
 }

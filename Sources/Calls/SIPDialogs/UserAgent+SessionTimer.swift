@@ -11,7 +11,7 @@ import TrunklineSIP
 /// Each 2xx to INVITE or UPDATE restarts the interval; one without Session-Expires ends the timer (§7.2).
 extension UserAgent {
   /// The timer that follows from a request's Session-Expires (§9); `now` is the active timer. Throws 422.
-  func agreement(_ message: Message, _ now: SessionTimer?, _ trunk: String) throws(Refused) -> SessionAgreement {
+  func agreement(_ message: Message, replacing now: SessionTimer?, on trunk: String) throws(Refused) -> SessionAgreement {
     guard let rule = rules(trunk).sessionTimer else { return SessionAgreement() }
     let wanted: SessionExpires?
     let minimum: Int
@@ -43,15 +43,15 @@ extension UserAgent {
 
   /// Session-Expires and Min-SE of a request of ours inside the dialog: the same interval and roles.
   func sessionFields(_ leg: Leg) -> [(HeaderName, String)] {
-    guard rules(leg.trunk).sessionTimer != nil, let session = leg.session else { return [] }
+    guard rules(leg.trunk).sessionTimer != nil, let session = leg.session.timer else { return [] }
     let value = SessionExpires(seconds: session.seconds, refresher: session.isRefresher ? .uac : .uas)
-    return [(.sessionExpires, value.text), (.minSE, String(leg.minimumSession))]
+    return [(.sessionExpires, value.text), (.minSE, String(leg.session.minimum))]
   }
 
   /// The timer that a 2xx to our INVITE, re-INVITE or UPDATE sets.
   mutating func acceptSession(_ id: LegID, response message: Message) {
     guard let leg = legs[id]?.value else { return }
-    if message.field(.allow) != nil { legs[id]?.value.peerAllowsUpdate = message.lists("UPDATE", in: .allow) }
+    legs[id]?.value.session.received(message)
     guard let rule = rules(leg.trunk).sessionTimer, let expires = (try? message.sessionExpires) ?? nil else {
       return startSession(id, nil)
     }
@@ -61,45 +61,28 @@ extension UserAgent {
 
   mutating func startSession(_ id: LegID, _ timer: SessionTimer?) {
     guard let leg = legs[id]?.value else { return }
-    legs[id]?.value.session = timer
-    guard let timer, leg.phase != .ending else {
-      timers.cancel(.leg(id, .refresh))
-      return timers.cancel(.leg(id, .sessionEnd))
-    }
-    if timer.isRefresher {
-      timers.schedule(.leg(id, .refresh), at: now + .seconds(timer.seconds / 2))
-    } else {
-      timers.cancel(.leg(id, .refresh))
-    }
-    timers.schedule(.leg(id, .sessionEnd), at: now + .seconds(timer.seconds - min(32, timer.seconds / 3)))
+    legs[id]?.value.session.start(timer, isEnding: leg.phase == .ending, of: id, &step)
   }
 
   /// Half of the interval has passed.
   mutating func refresh(_ id: LegID) {
-    guard let leg = legs[id]?.value, leg.phase == .confirmed, leg.session?.isRefresher == true else { return }
-    guard leg.ourOffer == nil else {
-      // An offer of ours is open: its 2xx refreshes, too.
-      return timers.schedule(.leg(id, .refresh), at: now + Interval.refreshRetry)
-    }
-    guard leg.peerAllowsUpdate else { return wantOffer(id) }
-    legs[id]?.value.ourOffer = OurOffer(kind: .update)
-    sendInDialog(.update, .update, id, RequestContent(fields: sessionFields(leg), refreshesTarget: true))
+    guard let leg = legs[id]?.value, leg.phase == .confirmed, leg.session.isRefresher else { return }
+    // An offer of ours is open: its 2xx refreshes, too.
+    if leg.offers.isOurOfferOpen { return leg.session.refreshLater(of: id, &step) }
+    guard leg.session.peerAllowsUpdate, legs[id]?.value.offers.begin(.update) == true else { return wantOffer(id) }
+    sendInDialog(.update, .update, on: id, RequestContent(fields: sessionFields(leg), refreshesTarget: true))
   }
 
   /// No refresh came in time (§10).
   mutating func sessionEnded(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed || leg.phase == .answered else { return }
-    emit(.sessionLost(id, .expired))
+    step.emit(.sessionLost(id, .expired))
     sendBye(id, .sip(408, "Session expired"))
   }
 
   /// A 422 to our refresh or INVITE: the interval grows to the peer's minimum (§7.3). False if that is not larger.
   mutating func raiseSession(_ id: LegID, _ message: Message?) -> Bool {
-    guard let leg = legs[id]?.value, let minimum = (try? message?.minimumSessionSeconds) ?? nil, minimum > leg.minimumSession,
-      minimum <= Limits.sessionSecondsMaximum
-    else { return false }
-    legs[id]?.value.minimumSession = minimum
-    if let session = leg.session { legs[id]?.value.session?.seconds = max(session.seconds, minimum) }
-    return true
+    guard let minimum = (try? message?.minimumSessionSeconds) ?? nil else { return false }
+    return legs[id]?.value.session.raise(to: minimum) ?? false
   }
 }

@@ -58,19 +58,25 @@ struct Registrar: Equatable {
       let granted = min(
         max(outcome.expires ?? expires, Limits.registrationSeconds.lowerBound), Limits.registrationSeconds.upperBound)
       pause = Limits.registrationPause.lowerBound
-      (isRegistered, isFailing, wasBrief, endsAt) = (true, false, false, now + .seconds(granted))
+      isRegistered = true
+      isFailing = false
+      wasBrief = false
+      endsAt = now + .seconds(granted)
       // between 75 and 85 % of the time: trunks that register together do not refresh together
       due = now + .milliseconds(granted * 750 + Int(random.next() % 101) * granted)
       return .registered(trunk: trunk, seconds: granted)
     case 423 where !wasBrief:
       if let least = outcome.minimumExpires, Limits.registrationSeconds.contains(least), least > expires {
-        (expires, wasBrief, due) = (least, true, now)
+        expires = least
+        wasBrief = true
+        due = now
         return nil
       }
     default: break
     }
     if now >= endsAt { isRegistered = false }
-    (wasBrief, isFailing) = (false, true)
+    wasBrief = false
+    isFailing = true
     var wait = pause
     // a password that is wrong now is wrong in five seconds too
     if outcome.code == 401 || outcome.code == 403 || outcome.code == 407 { wait = max(wait, .seconds(60)) }

@@ -60,11 +60,13 @@ extension TrunkMachine {
   /// Sends `Expires: 0` to the server that it registered at (RFC 3261 §10.2.2).
   private mutating func restore(_ name: String, _ trunk: Trunk, sequence: UInt32, at now: Instant, _ output: inout Output) {
     guard let registrar = trunk.registrar, let flow = trunk.registeredFlow ?? targets(trunk, at: now).first?.flow else { return }
-    ask(name, .leaving, trunk.settings, registrar, TrunkTarget(flow), sequence: sequence, expires: 0, &output)
+    ask(
+      name, for: .leaving, settings: trunk.settings, registrar: registrar, target: TrunkTarget(flow), sequence: sequence,
+      expires: 0, &output)
   }
 
   private mutating func ask(
-    _ name: String, _ purpose: RequestPurpose, _ settings: TrunkSettings, _ registrar: Registrar, _ target: TrunkTarget,
+    _ name: String, for purpose: RequestPurpose, settings: TrunkSettings, registrar: Registrar, target: TrunkTarget,
     sequence: UInt32, expires: Int?, _ output: inout Output
   ) {
     lastRequest += 1
@@ -98,8 +100,8 @@ extension TrunkMachine {
         if probes { trunks[name]?.prober?.postpone(until: now + Limits.unreachablePause) }
         continue
       }
-      if registers { ask(name, .registration, targets, at: now, &output) }
-      if probes { ask(name, .probe, callTargets(trunk, at: now), at: now, &output) }
+      if registers { ask(name, for: .registration, targets: targets, at: now, &output) }
+      if probes { ask(name, for: .probe, targets: callTargets(trunk, at: now), at: now, &output) }
     }
   }
 
@@ -121,7 +123,7 @@ extension TrunkMachine {
   }
 
   private mutating func ask(
-    _ name: String, _ purpose: RequestPurpose, _ targets: [TrunkTarget], at now: Instant, _ output: inout Output
+    _ name: String, for purpose: RequestPurpose, targets: [TrunkTarget], at now: Instant, _ output: inout Output
   ) {
     guard let trunk = trunks[name], let target = targets.first else { return }
     trunks[name]?.askedFrom = target.flow.local.ip
@@ -129,7 +131,8 @@ extension TrunkMachine {
       trunks[name]?.registrar?.sent()
       trunks[name]?.untriedTargets = Array(targets.dropFirst())
       return ask(
-        name, purpose, trunk.settings, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
+        name, for: purpose, settings: trunk.settings, registrar: registrar, target: target, sequence: registrar.sequence &+ 1,
+        expires: registrar.wanted, &output)
     }
     let settings = trunk.settings
     var peer = settings.peer(at: target)
@@ -150,7 +153,7 @@ extension TrunkMachine {
 
   mutating func answered(_ id: RequestID, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output) {
     guard let request = pendingRequests.removeValue(forKey: id) else { return }
-    if let left = request.left { return leftAnswered(request, left, outcome, at: now, &output) }
+    if let left = request.left { return leftAnswered(request, of: left, outcome, at: now, &output) }
     if case .removal(let contact) = request.purpose {
       // a refused removal says nothing about the trunk
       guard !(200..<300).contains(outcome.code) else { return }
@@ -163,7 +166,7 @@ extension TrunkMachine {
     if isFault || request.purpose == .registration, !(200..<300).contains(outcome.code) {
       let method = request.purpose == .probe ? "OPTIONS" : "REGISTER"
       if let failure = outcome.failure {
-        requestUnanswered(request.trunk, method, failure, at: now)
+        requestUnanswered(request.trunk, method: method, failure, at: now)
       } else {
         trunks[request.trunk]?.lastRefusal = RefusedRequest(method: method, code: outcome.code, at: now)
       }
@@ -179,13 +182,13 @@ extension TrunkMachine {
       if !outcome.isResponse { trunks[request.trunk]?.suspect(outcome.contact) }
       if isFault, !trunk.untriedTargets.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
         trunks[request.trunk]?.registrar?.sequence = outcome.sequence
-        return ask(request.trunk, .registration, trunk.untriedTargets, at: now, &output)
+        return ask(request.trunk, for: .registration, targets: trunk.untriedTargets, at: now, &output)
       }
       trunks[request.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? request.flow : nil
       if (200..<300).contains(outcome.code) { replaceServiceRoutes(outcome.serviceRoutes, request.trunk, &output) }
       let news = trunks[request.trunk]?.registrar?.answered(outcome, request.trunk, random: random, at: now)
       if let news = news ?? nil { output.news.append(news) }
-      if let contact = outcome.contact { bound(contact, request, trunk, at: now, &output) }
+      if let contact = outcome.contact { bound(contact, by: request, before: trunk, at: now, &output) }
     }
   }
 
@@ -198,7 +201,7 @@ extension TrunkMachine {
 
   /// The registrar has a new binding. An earlier one under another Contact is suspect from now on.
   private mutating func bound(
-    _ contact: String, _ request: PendingRequest, _ before: Trunk, at now: Instant, _ output: inout Output
+    _ contact: String, by request: PendingRequest, before: Trunk, at now: Instant, _ output: inout Output
   ) {
     guard request.purpose == .registration, let registrar = trunks[request.trunk]?.registrar, registrar.isGranted(at: now) else {
       return
@@ -227,14 +230,15 @@ extension TrunkMachine {
       trunks[name]?.registrar?.sequence &+= 16
       guard let registrar = trunks[name]?.registrar else { return }
       ask(
-        name, .removal(contact: contact), settings, registrar, TrunkTarget(flow), sequence: registrar.sequence &- 15,
+        name, for: .removal(contact: contact), settings: settings, registrar: registrar, target: TrunkTarget(flow),
+        sequence: registrar.sequence &- 15,
         expires: nil, &output)
     }
   }
 
   /// A REGISTER of a removed trunk was answered: its binding, or the one before it, is removed.
   private mutating func leftAnswered(
-    _ request: PendingRequest, _ left: Trunk, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
+    _ request: PendingRequest, of left: Trunk, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
   ) {
     var left = left
     let isBound = (200..<300).contains(outcome.code)

@@ -59,7 +59,7 @@ extension TrunkMachine {
   }
 
   /// A request of ours had no answer.
-  public mutating func requestUnanswered(_ name: String, _ method: String, _ failure: LocalFailure, at now: Instant) {
+  public mutating func requestUnanswered(_ name: String, method: String, _ failure: LocalFailure, at now: Instant) {
     trunks[name]?.lastRefusal = RefusedRequest(method: method, failure: failure, at: now)
     trunks[name]?.unanswered[.init(method: method, failure: failure), default: 0] &+= 1
   }

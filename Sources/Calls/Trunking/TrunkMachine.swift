@@ -190,13 +190,16 @@ public struct TrunkMachine: Sendable {
       let old = trunks[one.name]
       var trunk = old ?? Trunk(settings: one)
       if trunk.settings.server != one.server {
-        (trunk.plan, trunk.isUnlocatedReported, trunk.isUnreachedReported) = (TargetPlan(), false, false)
+        trunk.plan = TargetPlan()
+        trunk.isUnlocatedReported = false
+        trunk.isUnreachedReported = false
       }
       if trunk.registrar?.settings != one.registration || trunk.settings.server != one.server
         || trunk.settings.credentials != one.credentials
       {
         trunk.registrar = one.registration.map { successor(of: old?.registrar, $0, at: now) }
-        (trunk.registeredFlow, trunk.serviceRoutes) = (nil, [])
+        trunk.registeredFlow = nil
+        trunk.serviceRoutes = []
       }
       if trunk.prober?.settings != one.probe { trunk.prober = one.probe.map { Prober($0, at: now) } }
       trunk.settings = one

@@ -59,7 +59,8 @@ public struct TrunkSettings: Sendable, Equatable {
   /// - Parameter uri: the edge's URI in the Route.
   public mutating func go(through edge: ServerURI, uri: String) {
     uriParameter = outboundProxy == nil ? (server.isSecure ? .tls : server.transport)?.uriParameter ?? "" : ""
-    (server, self.edge) = (edge, uri)
+    server = edge
+    self.edge = uri
   }
 }
 

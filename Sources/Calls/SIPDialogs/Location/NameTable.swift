@@ -56,7 +56,8 @@ public struct NameTable: Sendable {
   /// False if no caller waits for it.
   @discardableResult public mutating func answered(_ question: DNSQuestion, _ answer: DNSAnswer, at now: Instant) -> Bool {
     guard var entry = entries[question], entry.isAsking else { return false }
-    (entry.isAsking, entry.patience) = (false, nil)
+    entry.isAsking = false
+    entry.patience = nil
     switch answer {
     case .failed:
       entry.due = now + entry.pause
