@@ -105,7 +105,9 @@ class Program:
         for seconds, number in ((0.5, signal.SIGTERM), (7.5, signal.SIGTERM if repeats else 0), (5, signal.SIGKILL)):
             if not self.is_running:
                 break
-            if number:
+            if number == signal.SIGKILL:
+                os.killpg(self.process.pid, number)  # with its children, which it cannot end any more
+            elif number:
                 self.process.send_signal(number)
             try:
                 self.process.wait(seconds)

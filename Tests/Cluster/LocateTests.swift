@@ -297,4 +297,27 @@ import TrunklineBytes
     #expect(world.sharedStore.store.trunks["b"]?.isEmpty == true)
     #expect(world.sharedStore.store.trunks["a"]?.values.reduce(0, +) == 1)
   }
+
+  @Test func `calls that a full trunk refuses one after the other are not counted meanwhile: a slot that becomes free is given`()
+  {
+    let world = ClusterWorld.running(2)
+    func admit(_ node: Int, _ call: Int, after: Int64) {
+      world.run(for: .milliseconds(after))
+      world.input(node, .admit(callID(call), trunk: "b", most: 2))
+    }
+    admit(0, 1, after: 0)
+    admit(1, 2, after: 0)
+    world.run(for: .seconds(1))
+    // each way
+    world.sharedStore.faults.latency = 0.03...0.03
+    for call in 3...5 { admit(0, call, after: 10) }
+    world.run(for: .milliseconds(20))
+    world.input(1, .ended(callID(2), over: nil))
+    // this arrives after the answers to the first of the refused calls have arrived at their node, and before the last one's
+    admit(1, 6, after: 25)
+    world.run(for: .seconds(1))
+    let granted = world.actions().compactMap { if case .admitted(let call, "b", true) = $0 { call } else { nil } }
+    #expect(granted == [callID(1), callID(2), callID(6)])
+    #expect(world.sharedStore.store.trunks["b"]?.values.sorted() == [1, 1])
+  }
 }

@@ -1,5 +1,6 @@
 import AppSessions
 import CallFlow
+import CallModel
 import Cluster
 import Devices
 import MemorySharedStore
@@ -69,6 +70,15 @@ import TrunklineBytes
     #expect(world.orphans() == [] && (0..<3).allSatisfy { world.reaped(by: $0) == [] })
   }
 
+  @Test func `a flush long after the last registration: all registrations come back`() {
+    let world = ClusterWorld.running(2)
+    for user in 0..<20 { world.input(0, .devices([.stored(device("u\(user)"))])) }
+    world.run(for: .seconds(3_600))
+    world.sharedStore.flush(at: world.now)
+    world.run(for: .seconds(12))
+    #expect(world.sharedStore.store.devices.count == 20)
+  }
+
   @Test func `a failover that loses the last second loses nothing for good`() {
     for seed in 0..<10 as Range<UInt64> {
       let world = ClusterWorld.running(3, seed: seed)
@@ -123,6 +133,58 @@ import TrunklineBytes
     world.run(for: .seconds(9))
     #expect(world.actions(of: 0).contains { if case .replaced(_, SessionID("old")) = $0 { true } else { false } })
     #expect(world.sharedStore.store.whereabouts["alice"]?["phone"]?.session == SessionID("new"))
+  }
+
+  @Test(arguments: [false, true]) func `after an outage a step defers and sends some hundred writes at most`(
+    isFlushed: Bool
+  ) {
+    let world = ClusterWorld.running(2)
+    for number in 0..<1_500 {
+      world.came(0, key("u\(number)"))
+      world.input(0, .devices([.stored(device("u\(number)"))]))
+      world.input(0, .started(line(number, user: "u\(number)"), users: ["u\(number)"]))
+      if number % 50 == 0 { world.run(for: .milliseconds(50)) }
+    }
+    world.run(for: .seconds(5))
+    #expect(world.nodes[0].machine.unwritten == 0)
+    if isFlushed { world.sharedStore.flush(at: world.now) } else { world.sharedStore.cut(0, at: world.now) }
+    world.run(for: .seconds(1))
+    if !isFlushed { world.sharedStore.mend(0, at: world.now) }
+    var (waiting, sent) = (0, 0)
+    for _ in 0..<4_000 {
+      let before = world.log.count
+      world.run(for: .milliseconds(5))
+      waiting = max(waiting, world.nodes[0].machine.unwritten)
+      sent = max(sent, world.log[before...].count { if case .sharedStore = $0.action { $0.node == 0 } else { false } })
+    }
+    #expect(waiting < 1_000 && sent < 500, "\(waiting) waited, \(sent) were sent in 5 ms")
+    let store = world.sharedStore.store
+    #expect(store.deviceCount == 1_500 && store.calls(of: world.incarnation(0)).count == 1_500)
+    #expect(store.calls.count == 1_500 && store.devices.count == 1_500 && world.nodes[0].machine.unwritten == 0)
+    #expect(world.orphans() == [] && world.reaped(by: 0) == [])
+  }
+
+  @Test func `a call that starts while the calls before it are put back after a flush has its location again`() {
+    let world = ClusterWorld.running(1)
+    for number in 0..<3_000 {
+      world.input(0, .started(line(number, user: "u\(number)"), users: ["u\(number)"]))
+      if number % 50 == 0 { world.run(for: .milliseconds(50)) }
+    }
+    // its id is before those that take seconds, so that the walk has passed it when it starts
+    let early = CallID(high: 1, low: 1)
+    var wanted = question(1, users: ["early"])
+    wanted.call = early
+    world.input(0, .locate(wanted))
+    world.run(for: .seconds(5))
+    #expect(world.sharedStore.store.calls["early"]?.count == 1)
+    world.sharedStore.flush(at: world.now)
+    while world.sharedStore.store.calls.isEmpty { world.run(for: .milliseconds(20)) }
+    #expect(world.sharedStore.store.calls["early"] == nil)
+    var first = line(1, user: "early")
+    first.call = early
+    world.input(0, .started(first, users: ["early"]))
+    world.run(for: .seconds(60))
+    #expect(world.sharedStore.store.calls["early"]?.count == 1 && world.sharedStore.store.calls.count == 3_001)
   }
 
   @Test func `at most 1,000 writes a second and node are put back`() {

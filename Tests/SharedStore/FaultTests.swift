@@ -5,6 +5,7 @@ import Cluster
 import Foundation
 import Glibc
 import Testing
+import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklinePlatform
 
@@ -292,7 +293,8 @@ import TrunklinePlatform
     let (alice, bob) = (DeviceKey(user: "alice", device: "phone"), DeviceKey(user: "bob", device: "phone"))
     let junk = [
       "", "{", "null", String(repeating: "[", count: 9_000), String(repeating: "y", count: 100_000),
-      #"{"v":1,"f":"x","k":"wake","u":"a"}"#,
+      #"{"v":1,"f":"x","k":"wake","u":"a"}"#, #"{"v":1,"f":"a.1","k":"wake","u":"a","d":"b","c":{"call":"x"}}"#,
+      #"{"v":1,"f":"a.1","k":"wake","u":"a","d":"b","call":"00000000-0000-0000-0000-000000000001","c":"{}"}"#,
       #"{"v":1,"f":"a.1","k":"wake","u":"a"}"#, #"{"v":1,"f":"a.1","k":"unknown","u":"a","d":"b"}"#,
       #"{"v":9,"f":"a.1","k":"revoked","u":"a","d":"b"}"#,
       #"{"v":1,"f":"a.1","k":"revoked","u":"al"#,
@@ -306,7 +308,9 @@ import TrunklinePlatform
     #expect(b.events == ["connected"])
     // a value that is too long for its readers is not sent
     let long = SharedStoreRequest.publish(
-      .wake(DeviceKey(user: "a", device: "b"), call: CallID(1), content: [UInt8](repeating: 97, count: 20_000)), to: "b")
+      .wake(
+        DeviceKey(user: "a", device: "b"),
+        CallWake(call: CallID(1), exp: 1, gw: "g", wake: String(repeating: "a", count: 20_000))), to: "b")
     #expect(try outcome(a, long).contains("the value is longer than other nodes read"))
   }
 

@@ -154,7 +154,7 @@ extension CallID { init(_ number: UInt64) { self.init(high: 0x4000, low: 0x8000_
 
 /// - Parameter commandTime: long where the test is not about time, for busy machines.
 func settings(_ port: UInt16, commandTime: Duration = .seconds(10)) -> SharedStoreSettings {
-  var settings = SharedStoreSettings(.redis(.init("127.0.0.1", port)))
+  var settings = SharedStoreSettings(.redis(.init("127.0.0.1", port)), prefix: "tl")
   settings.commandTime = commandTime
   settings.retry = .milliseconds(20)...(.milliseconds(200))
   return settings

@@ -4,6 +4,7 @@ import Cluster
 import Devices
 import Foundation
 import Logging
+import RESP
 import SharedStore
 import Store
 import Synchronization
@@ -154,16 +155,16 @@ import TrunklinePlatform
   @Test func `the stream is found behind Sentinels and in a Redis Cluster`() throws {
     let sentinels = try SentinelPeers()
     sentinels.primary.say("XADD", "tl:{records}", "*", "record", "{}")
-    let addresses = sentinels.sentinels.map { SharedStoreSettings.Address("127.0.0.1", $0.port) }
+    let addresses = sentinels.sentinels.map { RedisServers.Address("127.0.0.1", $0.port) }
     let cluster = try ClusterPeers()
     run(
       "/usr/bin/redis-cli",
       ["-c", "-p", "\(cluster.nodes[0].port)", "XADD", "tl:{records}", "*", "record", "{}"])
-    for location in [SharedStoreSettings.Servers.sentinels(addresses, name: SentinelPeers.name)]
-      + cluster.nodes.map({ .cluster([SharedStoreSettings.Address("127.0.0.1", $0.port)]) })
+    for location in [RedisServers.sentinels(addresses, name: SentinelPeers.name)]
+      + cluster.nodes.map({ .cluster([RedisServers.Address("127.0.0.1", $0.port)]) })
     {
       var count = 0
-      try RecordFollower(SharedStoreSettings(location), from: .beginning).run { _ in
+      try RecordFollower(SharedStoreSettings(location, prefix: "tl"), from: .beginning).run { _ in
         count += 1
         return false
       }

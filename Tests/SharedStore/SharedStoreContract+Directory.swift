@@ -113,5 +113,15 @@ extension SharedStoreContract {
     #expect(try read(long).map(\.utf8.count) == [60_000, 60_000], says("parts are as long as nodes make them"))
     #expect(try commit(a, scope, base + 14, base + 20, made: long, dropped: second + [first[1]]).outcome == .done)
     #expect(try versions(since: base + 12).epoch == epoch)
+    // parts that a commit drops expire in steps, at whichever node
+    func expire(_ sharedStore: any SharedStoreUnderTest) throws -> Int {
+      guard case .count(let left) = try sharedStore.ask(.expireDirectoryParts) else { throw PeerFailure(description: "no count") }
+      return left
+    }
+    while try expire(a) > 0 {}
+    let many = (0..<450).map { user("d\($0)").replacing("-", with: ".") }
+    #expect(try commit(a, scope, base + 20, base + 30, dropped: long + many).outcome == .done)
+    #expect(try expire(b) == 252 && expire(a) == 52 && expire(b) == 0 && expire(a) == 0)
+    #expect(try read(long).count == 2, says("and can be read for a while"))
   }
 }

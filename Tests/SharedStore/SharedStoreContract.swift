@@ -339,9 +339,12 @@ struct SharedStoreContract {
 
   private func messages(_ a: any SharedStoreUnderTest, _ b: any SharedStoreUnderTest) throws {
     let key = DeviceKey(user: user("messages"), device: "phone")
+    var wake = CallWake(
+      call: call(9), exp: 1_790_000_000, from: Handle(k: .phone, h: "+491", n: "\"Ä\""), video: true, gw: "wss://a/", wake: "w")
+    wake.parameters = CallParameters(["a": "{}"])
     let (toB, toAll): ([ClusterMessage], [ClusterMessage]) = (
       [
-        .wake(key, call: call(9), content: Array(#"{"call":"a","n":1}"#.utf8)), .came(location(key.user, "phone", a.incarnation)),
+        .wake(key, wake), .came(location(key.user, "phone", a.incarnation)),
         .replaced(key, SessionID("s9")),
       ], [.revoked(key), .lost(call(9), user: key.user), .dead(b.incarnation)]
     )

@@ -130,6 +130,41 @@ import TrunklineSIPDialogs
     }
   }
 
+  /// As nodes of this format write them: whoever renames a property must not rename what is in the shared store.
+  @Test func `each value is read from, and written with, the names that other nodes use`() throws {
+    func object(_ value: some StoredValue) throws -> NSDictionary? {
+      try JSONSerialization.jsonObject(with: Data(ValueCoding.encode(value))) as? NSDictionary
+    }
+    func isKept<Value: StoredValue>(_ type: Value.Type, _ json: String) throws -> Bool {
+      let value = try #require(ValueCoding.decode(type, Array(json.utf8)), "\(json)")
+      return try object(value) == JSONSerialization.jsonObject(with: Data(json.utf8)) as? NSDictionary
+    }
+    #expect(
+      try isKept(
+        StoredLease.self,
+        #"{"v":1,"i":"n2.1","url":"wss://n2","sip":"sip:a","admin":"http://a","drains":true,"refuses":true,"calls":1,"#
+          + #""sessions":2,"version":"9","format":1,"oldest":1,"configuration":"c","down":{"t":"x"},"stale":"ff","e":9}"#))
+    #expect(try isKept(StoredWhereabouts.self, #"{"v":1,"i":"n2.1","s":"x","bg":true,"caps":["wake"],"a":["work"]}"#))
+    #expect(try isKept(StoredCallLocation.self, #"{"v":1,"n":3,"i":"n2.1","d":"in"}"#))
+    #expect(try isKept(StoredEntry.self, Self.call.replacing("\"u\":[\"alice\"]", with: "\"u\":[\"alice\"],\"w\":\"bob\"")))
+    #expect(
+      try isKept(
+        StoredDevice.self,
+        #"{"v":1,"p":"ios","m":"m","os":"18","sdk":"1","a":["work"],"silent":true,"dnd":true,"f":1,"l":2,"x":3,"#
+          + #""b":[{"s":"apns","t":"00","e":"sandbox","o":"a.voip","k":"AAEC","at":4,"off":true}]}"#))
+    #expect(try isKept(StoredGrant.self, #"{"t":1,"s":2,"v":1,"g":{"numbers":["+15551"]}}"#))
+    for message in [
+      #"{"v":1,"f":"n2.1","k":"replaced","u":"a","d":"b","s":"x","e":5}"#, #"{"v":1,"f":"n2.1","k":"history","u":"a","n":7}"#,
+      #"{"v":1,"f":"n2.1","k":"lost","u":"a","call":"00000000-0000-0000-0000-000000000001"}"#,
+      #"{"v":1,"f":"n2.1","k":"came","u":"a","d":"b","w":{"v":1,"i":"n2.1","s":"x"}}"#,
+      #"{"v":1,"f":"n2.1","k":"wake","u":"a","d":"b","c":{"v":1,"t":"call","call":"00000000-0000-0000-0000-000000000001","exp":1,"#
+        + #""acct":"default","video":false,"gw":"wss://n1","wake":"w"}}"#,
+    ] {
+      #expect(try isKept(StoredMessage.self, message))
+      #expect(ValueCoding.decode(StoredMessage.self, Array(message.utf8))?.value != nil)
+    }
+  }
+
   @Test func `another version's lease is read for what it says of formats; other values of it are not read`() throws {
     let newer = #"{"v":3,"i":"n9.5","url":"wss://n9","sip":"sip:10.0.0.9:5060","format":4,"oldest":2,"later":{"a":[1]}}"#
     let theirs = try #require(readLease(newer))

@@ -20,6 +20,7 @@ import Foundation
       try NumberRows(bench: bench).all()
       guard bench.counted == nil else { return }
       try nodes(bench)
+      OutageRows(bench: bench).all()
       try HerdRows(bench).all()
     }
   }

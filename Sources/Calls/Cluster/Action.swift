@@ -1,6 +1,7 @@
 public import AppSessions
 public import CallModel
 public import Devices
+public import TrunklineAppProtocol
 public import TrunklineBytes
 public import TrunklineSIPDialogs
 
@@ -68,11 +69,10 @@ extension ClusterMachine {
     case welcome(DeviceKey, SessionID, registration: Device?, isRevoked: Bool)
     /// The answer to `Input.sessionState`, as `welcome`.
     case sessionState(HTTPRequestID, DeviceKey, registration: Device?, isRevoked: Bool)
-    /// Pass a `call.wake` to the socket of a device here; `content` is its `d`.
-    case wakeHere(DeviceKey, CallID, content: [UInt8])
-    /// A device of a user with live calls here has connected to another node: each call that the device may show wakes it through
-    /// that node.
-    case remoteDeviceConnected(RemoteDevice)
+    /// Pass a `call.wake` to the socket of a device here.
+    indirect case wakeHere(DeviceKey, CallWake)
+    /// For the call machine.
+    case remote(RemoteEvent)
     /// The device has a newer session elsewhere: this one ends.
     case replaced(DeviceKey, SessionID)
     /// Revoked by an operator at another node, or found revoked in the shared store.
@@ -88,8 +88,6 @@ extension ClusterMachine {
     /// Write the call's record, `gatewayRestart` with detail `node lost`, once in the cluster, and notify devices that show the
     /// call (`call.gone`). `of` may be the previous incarnation of this node (`inherited`).
     case orphan(CallEntry, of: Incarnation)
-    /// Another node has closed this call of a dead node: notify devices here that may show it.
-    case lost(CallID, user: String)
     /// Another node has closed and recorded this call of `inherited`: drop its line.
     case reapedBefore(CallID)
     /// Other nodes closed these calls of ours: end them, without a record.
@@ -116,8 +114,12 @@ extension ClusterMachine {
     /// At the start: a living node's version writes a format that this version does not read, or the reverse: end with status 2,
     /// and name the node.
     case incompatible(with: NodeLease)
-    /// Grants of login tokens in the shared store, in batches, the latest token first.
+    /// Grants of login tokens in the shared store, in steps. After `SharedGrants.comparison`, `comparisonStep` follows until
+    /// `Input.grantsCompared`.
     case grants(SharedGrants)
+    /// The answer to `Input.restoreGrants`: the shared store has the grants of so many users of the batch. If the rest has failed,
+    /// it is queued as a login's grants are.
+    case grantsRestored(users: Int, hasFailed: Bool)
     /// Whether this node may lack grants that the shared store or another node has; each time it changes.
     case grantsUncertain(Bool)
     /// A living node's message on directories or a history.

@@ -14,13 +14,17 @@ import TrunklineBytes
 /// | `leave` | – ; users that a refused call gives back |
 /// | `dropIfEmpty` | – ; a call without users, trunks and entry ends |
 /// | `end` | the call as it was; nil: unknown, or ended already |
-/// | `confirm`, `unconfirm`, `unconfirmAll` | – ; its entry is in the shared store since then, or may be missing |
+/// | `confirm`, `unconfirm`, `unconfirmAll` | – ; its entry is in the shared store since then, or may be missing. All of them at once cost no more than one |
 /// | `share` | the count to be written, and one more write that may include any call counted before |
 /// | `sharedStoreLost` | – ; the counts of this time bound later ones |
 struct CallTable: Sendable {
   private var calls: [CallID: OwnCall] = [:]
-  /// Calls with an entry, in the order of their ids: a reader of all of them reads in steps.
-  private var entryOrder = OrderedKeys<EntryKey>()
+  /// Calls with an entry, and calls without one yet, in the order of their ids: a reader of all of them reads in steps.
+  private var entered = OrderedKeys<EntryKey>()
+  private var unstarted = OrderedKeys<EntryKey>()
+  /// Confirmations of earlier generations do not count: the shared store has lost its data since.
+  private var generation: UInt64 = 0
+  private var storedCount = 0
   private var ofUser: [String: Set<CallID>] = [:]
   private var ofTrunk: [String: Int] = [:]
   private var atLoss: [String: Int] = [:]
@@ -48,35 +52,43 @@ struct CallTable: Sendable {
   func countAtLoss(of trunk: String) -> Int { atLoss[trunk] ?? 0 }
   func sharesSent(of trunk: String) -> UInt64 { sharesSent[trunk] ?? 0 }
 
-  /// In the order of the texts of their ids.
-  func sorted(where isWanted: (OwnCall) -> Bool) -> [(id: CallID, call: OwnCall)] {
-    calls.filter { isWanted($0.value) }.sorted { "\($0.key)" < "\($1.key)" }.map { ($0.key, $0.value) }
-  }
-
   /// Trunks whose shares the shared store may have, ascending.
   var sharedTrunks: [String] { Set(ofTrunk.keys).union(sharesSent.keys).sorted() }
 
   /// Whether the shared store has confirmed an entry of a call that is live.
-  var hasStored: Bool { calls.values.contains { $0.putSent != nil } }
+  var hasStored: Bool { storedCount > 0 }
+  /// Whether it has confirmed this call's entry since it last lost its data.
+  func isStored(_ call: CallID) -> Bool { calls[call].map(isStored) ?? false }
+  private func isStored(_ call: OwnCall) -> Bool { call.putSent != nil && call.generation == generation }
 
-  /// Calls whose entry was stored by a put sent before this time, and is not among `found`. In any order.
-  func missing(from found: Set<CallID>, storedBefore time: Instant) -> [CallID] {
-    calls.filter { id, call in
-      call.entry != nil && call.putSent.map { $0 < time } ?? false && !found.contains(id)
-    }.map(\.key)
+  /// Calls whose entry was stored by a put sent before this time, and is not among `found`; in the order of their ids, `most` at
+  /// most. Looks at each call.
+  func missing(from found: Set<CallID>, storedBefore time: Instant, most: Int) -> [CallID] {
+    var (out, walk) = ([CallID](), entered.walk(after: nil))
+    while out.count < most, let call = walk.next()?.call {
+      if let own = calls[call], isStored(own), let sent = own.putSent, sent < time, !found.contains(call) { out.append(call) }
+    }
+    return out
   }
 
   /// Entries after `last` (nil: from the first), at most `most`. Reads no other calls.
-  func entries(after last: CallID?, most: Int) -> [CallEntry] {
-    var (out, walk) = ([CallEntry](), entryOrder.walk(after: last.map { EntryKey($0) }))
-    while out.count < most, let key = walk.next() { if let entry = calls[key.call]?.entry { out.append(entry) } }
+  func entries(after last: CallID?, most: Int) -> [CallEntry] { entered(after: last, most: most).compactMap { calls[$0]?.entry } }
+
+  /// Calls with an entry after `last` (nil: from the first), at most `most`, in the order of their ids.
+  func entered(after last: CallID?, most: Int) -> [CallID] { Self.page(of: entered, after: last, most: most) }
+  /// The same of calls without an entry.
+  func unstarted(after last: CallID?, most: Int) -> [CallID] { Self.page(of: unstarted, after: last, most: most) }
+
+  private static func page(of keys: OrderedKeys<EntryKey>, after last: CallID?, most: Int) -> [CallID] {
+    var (out, walk) = ([CallID](), keys.walk(after: last.map { EntryKey($0) }))
+    while out.count < most, let key = walk.next() { out.append(key.call) }
     return out
   }
 
   // MARK: users and entries
 
   mutating func enter(_ call: CallID, _ users: [String], _ direction: CallDirection) -> [String] {
-    var own = calls[call] ?? OwnCall(direction: direction)
+    var own = calls[call] ?? begin(call, direction)
     let new = enter(call, users, &own)
     calls[call] = own
     return new
@@ -88,10 +100,18 @@ struct CallTable: Sendable {
     let new = enter(line.call, users, &own)
     let entry = CallEntry(line, users: own.users)
     let hasChanged = own.entry != entry
-    if own.entry == nil { entryOrder.insert(EntryKey(line.call)) }
+    if own.entry == nil {
+      unstarted.remove(EntryKey(line.call))
+      entered.insert(EntryKey(line.call))
+    }
     own.entry = entry
     calls[line.call] = own
     return (new, hasChanged)
+  }
+
+  private mutating func begin(_ call: CallID, _ direction: CallDirection) -> OwnCall {
+    unstarted.insert(EntryKey(call))
+    return OwnCall(direction: direction)
   }
 
   private mutating func enter(_ call: CallID, _ users: [String], _ own: inout OwnCall) -> [String] {
@@ -110,15 +130,18 @@ struct CallTable: Sendable {
   }
 
   mutating func end(_ call: CallID) -> OwnCall? {
-    guard let own = calls.removeValue(forKey: call) else { return nil }
-    if own.entry != nil { entryOrder.remove(EntryKey(call)) }
+    guard var own = calls.removeValue(forKey: call) else { return nil }
+    if own.entry == nil { unstarted.remove(EntryKey(call)) } else { entered.remove(EntryKey(call)) }
+    if isStored(own) { storedCount -= 1 } else { own.putSent = nil }
     for user in own.users { forget(call, of: user) }
     for trunk in own.trunks { subtract(trunk) }
     return own
   }
 
   mutating func dropIfEmpty(_ call: CallID) {
-    if let own = calls[call], own.users.isEmpty, own.trunks.isEmpty, own.entry == nil { calls[call] = nil }
+    guard let own = calls[call], own.users.isEmpty, own.trunks.isEmpty, own.entry == nil else { return }
+    calls[call] = nil
+    unstarted.remove(EntryKey(call))
   }
 
   private mutating func forget(_ call: CallID, of user: String) {
@@ -133,7 +156,9 @@ struct CallTable: Sendable {
   /// A call that arrived over a trunk and leaves over it counts twice.
   mutating func count(_ call: CallID, trunk: String) {
     limitedTrunks.insert(trunk)
-    calls[call, default: OwnCall(direction: .outgoing)].trunks.append(trunk)
+    var own = calls[call] ?? begin(call, .outgoing)
+    own.trunks.append(trunk)
+    calls[call] = own
     ofTrunk[trunk, default: 0] += 1
   }
 
@@ -157,9 +182,20 @@ struct CallTable: Sendable {
   // MARK: what the shared store has
 
   /// - Parameter sent: when the write was sent that it confirms.
-  mutating func confirm(_ call: CallID, sent: Instant) { calls[call]?.isStored(since: sent) }
-  mutating func unconfirm(_ call: CallID) { calls[call]?.putSent = nil }
-  mutating func unconfirmAll() { for call in calls.keys { calls[call]?.putSent = nil } }
+  mutating func confirm(_ call: CallID, sent: Instant) {
+    guard let own = calls[call], own.entry != nil, !isStored(own) else { return }
+    calls[call]?.putSent = sent
+    calls[call]?.generation = generation
+    storedCount += 1
+  }
+  mutating func unconfirm(_ call: CallID) {
+    if isStored(call) { storedCount -= 1 }
+    calls[call]?.putSent = nil
+  }
+  mutating func unconfirmAll() {
+    generation += 1
+    storedCount = 0
+  }
   mutating func sharedStoreLost() { atLoss = ofTrunk }
 }
 
@@ -171,13 +207,13 @@ struct OwnCall: Sendable {
   /// Trunks with a limit that count it.
   var trunks: [String] = []
   var entry: CallEntry?
-  /// When the put that the shared store confirmed was sent; nil: none was confirmed since a flush.
-  var putSent: Instant?
-
-  mutating func isStored(since sent: Instant) { if entry != nil, putSent == nil { putSent = sent } }
+  /// When the put that the shared store confirmed was sent; nil: none was confirmed since a flush. True of a call that has ended;
+  /// before that the table knows whether it still counts.
+  fileprivate(set) var putSent: Instant?
+  fileprivate var generation: UInt64 = 0
 }
 
-/// The position of a call in the order of this node's entries.
+/// The position of a call in the order of this node's calls.
 struct EntryKey: Hashable, Comparable, Sendable {
   let call: CallID
   init(_ call: CallID) { self.call = call }

@@ -15,7 +15,7 @@ extension ClusterMachine {
     case .claim(let claim): answer(claim, question, &step)
     case .tombstone(let call): step.actions.append(.tombstone(call, question.tombstone))
     case .admit(let call, let trunk, let most):
-      let isAdmitted = admits(trunk, most, question, isConnected: step.requests.isConnected)
+      let isAdmitted = admits(trunk, most: most, question, isConnected: step.requests.isConnected)
       if !isAdmitted {
         step.statistics.trunkRefusals += 1
         undo(question, call, &step)
@@ -53,7 +53,7 @@ extension ClusterMachine {
     }
     let remote = question.remote ?? remoteDevices(users, question, &step)
     if question.remote == nil, wanted.mayRedirect, state == .up, isHeard,
-      let node = steering(wanted, users, remote, question, step.now)
+      let node = steering(wanted, of: users, remote: remote, question, step.now)
     {
       step.statistics.locates[.steered, default: 0] += 1
       undo(question, wanted.call, &step)
@@ -62,7 +62,7 @@ extension ClusterMachine {
     if let most = wanted.mostOfTrunk, !isCounted, question.waiting.isEmpty {
       // The call stays here, and counts from now on.
       question.remote = remote
-      count(wanted.call, wanted.trunk, most, &question, &step)
+      count(wanted.call, on: wanted.trunk, most: most, &question, &step)
       return pose(question, &step)
     }
     markUnanswered(question, wanted.call, &step)
@@ -85,7 +85,7 @@ extension ClusterMachine {
     _ call: CallID, users: [String], trunk: (name: String, most: Int)?, most: Int, mostOutgoing: Int? = nil, _ question: Question,
     _ step: inout Step
   ) -> Refusal.Reason? {
-    if let trunk, !admits(trunk.name, trunk.most, question, isConnected: step.requests.isConnected) {
+    if let trunk, !admits(trunk.name, most: trunk.most, question, isConnected: step.requests.isConnected) {
       step.statistics.trunkRefusals += 1
       return .trunkLimit
     }
@@ -101,7 +101,7 @@ extension ClusterMachine {
   }
 
   /// The shared store decides; without its answer this node's share does.
-  private func admits(_ trunk: String, _ most: Int, _ question: Question, isConnected: Bool) -> Bool {
+  private func admits(_ trunk: String, most: Int, _ question: Question, isConnected: Bool) -> Bool {
     guard question.addedTrunk == trunk else { return true }
     if let verdict = question.verdicts[.trunk(trunk)] { return verdict }
     // The larger of an even share of the known nodes and our count when the shared store was lost: all nodes together admit
@@ -172,7 +172,7 @@ extension ClusterMachine {
   /// Rule (2): the node of the users' live calls, or else the node with most of their connected devices. A node that refuses
   /// calls is not eligible.
   private func steering(
-    _ wanted: LocateQuestion, _ users: [String], _ remote: [Whereabouts], _ question: Question, _ now: Instant
+    _ wanted: LocateQuestion, of users: [String], remote: [Whereabouts], _ question: Question, _ now: Instant
   ) -> NodeLease? {
     func accepting(_ other: Incarnation) -> NodeLease? {
       guard let lease = peers[other], other.node != incarnation.node, !lease.isDraining, !lease.refuses else { return nil }

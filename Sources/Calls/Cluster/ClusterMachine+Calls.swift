@@ -8,14 +8,16 @@ import TrunklineBytes
 extension ClusterMachine {
   mutating func started(_ line: JournalEntry, _ users: [String], _ step: inout Step) {
     let (new, hasChanged) = calls.start(line, users)
-    for user in new { write(.location(user, line.call), &step) }
+    // A review that goes on may have passed the call's new position, and has not come to its old one: its locations may be lost.
+    let unwritten = review.position == nil ? new : calls.users(of: line.call)
+    for user in unwritten { write(.location(user, line.call), &step) }
     if hasChanged { write(.entry(line.call), &step) }
   }
 
   mutating func ended(_ call: CallID, _ over: CallOver?, _ step: inout Step) {
     guard let own = calls.end(call) else { return }
     let tombstone = over.map { RemoteTombstone(users: own.users, $0) }
-    let isHeld = !lease.isStopping && unconfirmedEnds.hold(call, own.putSent, tombstone, &step)
+    let isHeld = !lease.isStopping && unconfirmedEnds.hold(call, putSent: own.putSent, tombstone: tombstone, &step)
     if !isHeld, own.entry != nil { write(.entry(call), &step) }
     for user in own.users { write(.location(user, call), &step) }
     for trunk in own.trunks { write(.share(trunk), &step) }

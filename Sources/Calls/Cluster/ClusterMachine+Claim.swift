@@ -18,11 +18,11 @@ extension ClusterMachine {
     var question = question
     question.hasStart = true
     enter(claim.call, [claim.device.user], .outgoing, &question)
-    if let most = claim.mostOfTrunk { count(claim.call, claim.trunk, most, &question, &step) }
+    if let most = claim.mostOfTrunk { count(claim.call, on: claim.trunk, most: most, &question, &step) }
     if let most = claim.mostPerHour {
       ask(.consumeQuota(user: claim.device.user, most: most), .hour, call: claim.call, of: &question, &step)
     }
-    requestLocations(claim.call, [claim.device.user], .outgoing, &question, &step)
+    requestLocations(claim.call, of: [claim.device.user], direction: .outgoing, &question, &step)
     pose(question, &step)
   }
 

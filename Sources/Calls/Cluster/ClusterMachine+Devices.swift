@@ -7,9 +7,9 @@ import TrunklineBytes
 // Devices with a socket here, the registry's changes, and the memory of users.
 
 extension ClusterMachine {
-  mutating func deviceCame(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
+  mutating func deviceCame(_ key: DeviceKey, on session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
     guard info.onlyCall == nil, !info.isFurther else { return welcomeFromMemory(key, session, &step) }
-    let location = whereabouts(key, session, info)
+    let location = whereabouts(key, on: session, info)
     devices.connect(location, at: step.now)
     var question = questions.new(.welcome(key, session))
     if step.requests.isConnected, writes.consume(at: step.now),
@@ -22,10 +22,10 @@ extension ClusterMachine {
     welcomeFromMemory(key, session, &step)
   }
 
-  mutating func deviceChanged(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
+  mutating func deviceChanged(_ key: DeviceKey, on session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
     guard info.onlyCall == nil, !info.isFurther else { return }
     let before = devices[key]
-    let location = whereabouts(key, session, info)
+    let location = whereabouts(key, on: session, info)
     devices.connect(location, at: step.now)
     guard let before, before.whereabouts.session == session, before.isEntered else {
       return write(.device(key), paced: true, &step)
@@ -46,7 +46,7 @@ extension ClusterMachine {
     write(.left(key, session), paced: true, &step)
   }
 
-  private func whereabouts(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo) -> Whereabouts {
+  private func whereabouts(_ key: DeviceKey, on session: SessionID, _ info: DeviceInfo) -> Whereabouts {
     Whereabouts(key, at: incarnation, session: session, state: info.state, caps: info.caps, accounts: info.accounts)
   }
 
@@ -135,10 +135,10 @@ extension ClusterMachine {
 
   // MARK: wakes
 
-  mutating func wake(_ call: CallID, _ key: DeviceKey, _ node: String, _ content: [UInt8], _ step: inout Step) {
-    guard state == .up, peers.has(name: node), content.count <= Limits.wakeBytes,
-      step.send(.publish(.wake(key, call: call, content: content), to: node), .none)
-    else { return step.statistics.wakesDropped += 1 }
+  mutating func wake(_ content: CallWake, _ key: DeviceKey, at node: String, _ step: inout Step) {
+    guard state == .up, peers.has(name: node), step.send(.publish(.wake(key, content), to: node), .none) else {
+      return step.statistics.wakesDropped += 1
+    }
   }
 }
 

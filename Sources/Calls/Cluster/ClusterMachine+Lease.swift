@@ -75,7 +75,7 @@ extension ClusterMachine {
     if hadNone || unconfirmedEnds.isOpen, lease.isValid(at: step.now) {
       write(unconfirmedEnds.leaseIsBack(hadNone: hadNone, hasStoredCalls: calls.hasStored, &step), &step)
     }
-    writes.leaseRenewed(&step)
+    writes.leaseRenewed(isReviewing: review.position != nil, &step)
   }
 
   /// Called when this node gets a lease, for the first time or again.
@@ -84,10 +84,8 @@ extension ClusterMachine {
       suspects.declareDead(NodeLease(before, url: "", sip: "", version: ""), &step)
     }
     step.timers.schedule(.renewal, at: step.now + settings.renewal)
-    // Other nodes may have removed the locations of these calls, which had no entry; write them again.
-    for (id, call) in calls.sorted(where: { $0.entry == nil }) {
-      for user in call.users { writes.hold(.location(user, id), &step) }
-    }
+    // Other nodes may have removed the locations of calls that had no entry; they are written again.
+    review.beginUnstarted()
   }
 
   /// Applies the leases that are valid now: which nodes have appeared, which have vanished, and how many at once.
@@ -119,7 +117,7 @@ extension ClusterMachine {
       step.send(.endLease(other.incarnation), .none)
       renew(&step)
     case .lost:
-      reapedByOthers((calls.ids + unconfirmedEnds.calls).sorted { "\($0)" < "\($1)" }, &step)
+      reapedByOthers((calls.ids + unconfirmedEnds.calls).sorted { EntryKey($0) < EntryKey($1) }, &step)
       step.actions.append(.nameInUse(by: other, atStart: false))
     }
   }
@@ -166,7 +164,7 @@ extension ClusterMachine {
 
   mutating func stop(_ step: inout Step) {
     guard !lease.isStopping else { return }
-    write(unconfirmedEnds.end(&step), &step)
+    write(unconfirmedEnds.stop(&step), &step)
     tasks.resignAll(&step)
     lease.stop(&step)
   }

@@ -13,12 +13,12 @@ extension ClusterMachine {
     let isLikelyElsewhere =
       wanted.mayRedirect && state == .up
       && !wanted.users.contains { wanted.connectedHere.contains($0) || devices.hasAny(of: $0) }
-    if let most = wanted.mostOfTrunk, !isLikelyElsewhere { count(wanted.call, wanted.trunk, most, &question, &step) }
-    requestLocations(wanted.call, wanted.users, .incoming, &question, &step)
+    if let most = wanted.mostOfTrunk, !isLikelyElsewhere { count(wanted.call, on: wanted.trunk, most: most, &question, &step) }
+    requestLocations(wanted.call, of: wanted.users, direction: .incoming, &question, &step)
     pose(question, &step)
   }
 
-  mutating func admit(_ call: CallID, _ trunk: String, _ most: Int, _ step: inout Step) {
+  mutating func admit(_ call: CallID, to trunk: String, most: Int, _ step: inout Step) {
     var question = questions.new(.admit(call, trunk: trunk, most: most))
     // a call that arrived over a trunk and leaves over it counts twice
     count(call, trunk, &question)
@@ -40,7 +40,7 @@ extension ClusterMachine {
   }
 
   /// Counts the call for the trunk, unless it is counted already.
-  mutating func count(_ call: CallID, _ trunk: String, _ most: Int, _ question: inout Question, _ step: inout Step) {
+  mutating func count(_ call: CallID, on trunk: String, most: Int, _ question: inout Question, _ step: inout Step) {
     guard calls.trunks(of: call)?.contains(trunk) != true else { return }
     count(call, trunk, &question)
     ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &step)
@@ -53,7 +53,7 @@ extension ClusterMachine {
   }
 
   mutating func requestLocations(
-    _ call: CallID, _ users: [String], _ direction: CallDirection, _ question: inout Question, _ step: inout Step
+    _ call: CallID, of users: [String], direction: CallDirection, _ question: inout Question, _ step: inout Step
   ) {
     for user in users.prefix(Limits.usersPerCall) {
       let isNew = question.addedUsers.contains(user)
@@ -82,7 +82,7 @@ extension ClusterMachine {
   // MARK: replies
 
   mutating func partReplied(
-    _ id: UInt64, _ call: CallID?, _ part: Part, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step
+    _ id: UInt64, of call: CallID?, _ part: Part, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step
   ) {
     var question = questions.remove(id)
     let isAnswered = question == nil

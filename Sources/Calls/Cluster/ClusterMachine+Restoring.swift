@@ -42,7 +42,9 @@ extension ClusterMachine {
       guard !devices.isCurrent(session, of: device) else { return true }
       isSent = step.send(.leave(device, session), .write(key))
     case .registration(let device):
-      guard let change = writes.registration(of: device) else { return true }
+      guard let change = writes.registration(of: device, at: step.now) ?? memory.device(device).map(DeviceChange.stored) else {
+        return true
+      }
       return step.send(.register(user: device.user, [change]), .write(key))
     case .review(let user):
       guard devices.hasAny(of: user) else { return true }
@@ -68,14 +70,14 @@ extension ClusterMachine {
 
   mutating func restore(_ step: inout Step) {
     guard state == .up else { return }  // `regained` continues
-    if writes.beginReview() {
-      holdAll(&step)
-      writes.endReview()
-    }
+    if writes.beginReview(at: step.now) { review.begin() }
+    reviewState(&step)
     // A step sends as much as the token bucket allows.
     sending: for _ in 0..<DeferredWrites.perStep {
       switch writes.next(at: step.now) {
-      case .nothing: return
+      case .nothing:
+        guard review.position != nil else { return }
+        break sending
       case .later: break sending
       case .write(let key):
         guard perform(key, &step) else { return writes.hold(key, &step) }
@@ -85,30 +87,55 @@ extension ClusterMachine {
     step.timers.schedule(.restore, notLaterThan: step.now + Limits.restoreStep)
   }
 
-  /// Defers a write of everything that the shared store may lack.
-  private mutating func holdAll(_ step: inout Step) {
-    for (id, call) in calls.sorted(where: { writes.wasFlushed || $0.putSent == nil }) {
-      if call.entry != nil { writes.hold(.entry(id), &step) }
-      for user in call.users { writes.hold(.location(user, id), &step) }
+  /// Defers writes of what the shared store may lack, while fewer wait than some steps send: some pages at most.
+  private mutating func reviewState(_ step: inout Step) {
+    for _ in 0..<Limits.reviewPages {
+      guard let position = review.position, writes.hasRoomForReview(ofCalls: position.isOfCalls) else { return }
+      if review.advance(to: reviewPage(at: position, &step)) { writes.endReview() }
     }
-    for trunk in calls.sharedTrunks { writes.hold(.share(trunk), &step) }
-    writes.holdRecent(&step)
-    var reviewed: Set<String> = []
-    for device in devices.inOrder {
-      let key = device.whereabouts.device
-      if writes.wasFlushed || !device.isEntered {
-        writes.hold(.device(key), &step)
-      } else if reviewed.insert(key.user).inserted {
-        writes.hold(.review(key.user), &step)
+  }
+
+  /// Defers the writes of one page; gives where the next one begins, nil after the section's last one.
+  private mutating func reviewPage(at position: StateReview.Position, _ step: inout Step) -> StateReview.Position? {
+    let most = Limits.reviewPage
+    switch position {
+    case .calls(let last):
+      let page = calls.entered(after: last, most: most)
+      for call in page where writes.wasFlushed || !calls.isStored(call) {
+        writes.hold(.entry(call), &step)
+        holdLocations(of: call, &step)
       }
+      return page.count < most ? nil : .calls(after: page.last)
+    case .unstarted(let last):
+      let page = calls.unstarted(after: last, most: most)
+      for call in page { holdLocations(of: call, &step) }
+      return page.count < most ? nil : .unstarted(after: page.last)
+    case .shares:
+      for trunk in calls.sharedTrunks { writes.hold(.share(trunk), &step) }
+      return nil
+    case .recent(let first): return writes.holdRecent(from: first, most: most, &step).map { .recent(from: $0) }
+    case .devices(let last):
+      let page = devices.page(after: last, most: most)
+      for device in page { hold(device, &step) }
+      return page.count < most ? nil : .devices(after: page.last?.number ?? last)
+    case .users(let last):
+      guard writes.wasFlushed else { return nil }
+      let page = memory.page(below: last, most: most)
+      for user in page.users { for device in memory.all(of: user) { writes.hold(.registration(device.key), &step) } }
+      return page.below == 0 ? nil : .users(below: page.below)
     }
-    guard writes.wasFlushed else { return }
-    for user in memory.sortedUsers {
-      for device in memory.all(of: user) where writes.registration(of: device.key) == nil {
-        writes.register(.stored(device), at: step.now)
-        writes.hold(.registration(device.key), &step)
-      }
-    }
+  }
+
+  private mutating func holdLocations(of call: CallID, _ step: inout Step) {
+    for user in calls.users(of: call) { writes.hold(.location(user, call), &step) }
+  }
+
+  /// A device that the shared store may lack is written. Otherwise its user is compared, once for all devices of the user here.
+  private mutating func hold(_ device: OwnDevice, _ step: inout Step) {
+    let key = device.whereabouts.device
+    if writes.wasFlushed || !device.isEntered { writes.hold(.device(key), &step) }
+    guard !writes.wasFlushed, devices.isFirstOfUser(device) else { return }
+    if devices.devices(of: key.user).contains(where: \.isEntered) { writes.hold(.review(key.user), &step) }
   }
 
   /// Compares a user's devices here with the shared store after messages were missed: revoked devices, calls that began

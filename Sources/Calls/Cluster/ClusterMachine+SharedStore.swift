@@ -49,6 +49,7 @@ extension ClusterMachine {
     guard step.requests.isConnected else { return }
     step.requests.disconnect()
     calls.sharedStoreLost()
+    grants.disconnected(&step)
     step.timers.cancel(.renewal)
     unconfirmedEnds.disconnected(&step)
   }
@@ -71,7 +72,7 @@ extension ClusterMachine {
       } else {
         leasesRead(&step)
       }
-    case .part(let question, let call, let part): partReplied(question, call, part, result, &step)
+    case .part(let question, let call, let part): partReplied(question, of: call, part, result, &step)
     case .write(let key): written(key, result, sent: request.sent, &step)
     case .review(let user): reviewed(user, result, &step)
     case .lead(let task): leadAnswered(task, result, sent: request.sent, &step)
@@ -112,15 +113,15 @@ extension ClusterMachine {
 
   private mutating func deliver(_ message: ClusterMessage, _ from: Incarnation, _ step: inout Step) {
     switch message {
-    case .wake(let key, let call, let content):
-      guard devices.has(key), content.count <= Limits.wakeBytes else { return step.statistics.wakesDropped += 1 }
-      step.actions.append(.wakeHere(key, call, content: content))
+    case .wake(let key, let content):
+      guard devices.has(key) else { return step.statistics.wakesDropped += 1 }
+      step.actions.append(.wakeHere(key, content))
     case .came(let whereabouts):
       let key = whereabouts.device
       guard whereabouts.incarnation == from, !calls.calls(of: key.user).isEmpty else {
         return step.statistics.messagesDropped += 1
       }
-      step.actions.append(.remoteDeviceConnected(RemoteDevice(whereabouts)))
+      step.actions.append(.remote(.deviceConnected(RemoteDevice(whereabouts))))
     case .replaced(let key, let session):
       guard devices.isCurrent(session, of: key) else { return step.statistics.messagesDropped += 1 }
       step.actions.append(.replaced(key, session))
@@ -132,7 +133,7 @@ extension ClusterMachine {
       if other != incarnation { suspects.reportedDead(other, at: step.now) }
     case .grants: grants.announced(nodes: knownNodes, &step)
     case .directories, .history: step.actions.append(.news(message))
-    case .lost(let call, let user): if from != incarnation { step.actions.append(.lost(call, user: user)) }
+    case .lost(let call, let user): if from != incarnation { step.actions.append(.remote(.callLost(call, user: user))) }
     }
   }
 }

@@ -14,7 +14,7 @@ public import TrunklineBytes
 ///
 /// It has no state but that of its parts, each of which has its transition table: `OwnLease` (this node and the shared store),
 /// `Peers` and `Suspects` (other nodes), `ReapQueue` and `InheritedCalls` (their calls), `TaskLeadership`, `CallTable`, `DeviceTable`,
-/// `UserMemory`, `QuestionTable`, `DeferredWrites`, `UnconfirmedEnds`, `GrantSync`. What one part's change means for others:
+/// `UserMemory`, `QuestionTable`, `DeferredWrites`, `StateReview`, `UnconfirmedEnds`, `GrantSync`. What one part's change means for others:
 ///
 /// | change | effect |
 /// |---|---|
@@ -44,6 +44,7 @@ public struct ClusterMachine: Sendable {
   var devices = DeviceTable()
   var memory = UserMemory()
   var writes: DeferredWrites
+  var review = StateReview()
   var grants: GrantSync
   var tasks: TaskLeadership
   var unconfirmedEnds: UnconfirmedEnds
@@ -120,20 +121,20 @@ public struct ClusterMachine: Sendable {
   private mutating func handle(_ input: Input, _ step: inout Step) {
     switch input {
     case .sharedStore(let event): sharedStore(event, &step)
-    case .deviceCame(let key, let session, let info): deviceCame(key, session, info, &step)
-    case .deviceChanged(let key, let session, let info): deviceChanged(key, session, info, &step)
+    case .deviceCame(let key, let session, let info): deviceCame(key, on: session, info, &step)
+    case .deviceChanged(let key, let session, let info): deviceChanged(key, on: session, info, &step)
     case .deviceLeft(let key, let session): deviceLeft(key, session, &step)
     case .devices(let changes): register(changes, &step)
     case .revoke(let key): revoke(key, &step)
     case .sessionState(let request, let key): sessionState(request, key, &step)
     case .locate(let question): locate(question, &step)
     case .claim(let claim): self.claim(claim, &step)
-    case .admit(let call, let trunk, let most): admit(call, trunk, most, &step)
+    case .admit(let call, let trunk, let most): admit(call, to: trunk, most: most, &step)
     case .released(let call, let trunk): release(call, trunk, &step)
     case .started(let line, let users): started(line, users, &step)
     case .ended(let call, let over): ended(call, over, &step)
     case .tombstone(let call): tombstone(call, &step)
-    case .wake(let call, let key, let node, let content): wake(call, key, node, content, &step)
+    case .wake(let content, let key, let node): wake(content, key, at: node, &step)
     case .load(let calls, let sessions, let refuses):
       lease.load(calls: calls, sessions: sessions, refuses: refuses, &step)
     case .draining: drain(&step)
@@ -146,6 +147,8 @@ public struct ClusterMachine: Sendable {
     case .forget(let node): forget(node, &step)
     case .sharesGrants(let isOn): grants.turn(on: isOn, nodes: knownNodes, &step)
     case .grants(let new): grants.share(new, nodes: knownNodes, &step)
+    case .restoreGrants(let batch): grants.restore(batch, nodes: knownNodes, &step)
+    case .grantsCompared: grants.compared(nodes: knownNodes, &step)
     case .staleGrants(let digest):
       lease.report(staleGrants: digest, &step)
       compareStaleGrants()

@@ -10,18 +10,22 @@ import TrunklineBytes
 /// |---|---|
 /// | `hold` | the write is queued, once; counted as forgotten if the queue is full. `Timer.restore` in 1 to 2 s, unless a random time after a connection is not over |
 /// | `connected`, `flushed` | all state is to be reviewed, at a random time within the spread; `wasFlushed` stays true until then |
-/// | `leaseRenewed` | `Timer.restore`, if anything waits |
-/// | `beginReview` | true once after each connection or flush |
+/// | `leaseRenewed` | `Timer.restore`, if anything waits or is under review |
+/// | `beginReview` | true once after each connection or flush, when its random time is over, also while an earlier review goes on |
+/// | `endReview` | – ; `wasFlushed` ends, unless another review is to begin |
+/// | `hasRoomForReview` | whether few enough writes wait that what a review finds is to be added: of calls, only those of calls count |
+/// | `holdRecent` | the removals of the last minute are queued, a page at a time |
 /// | `next` | calls first: the next write; `later` if the bucket of restored writes is empty, or, without calls, that of all writes; `nothing` |
 /// | `removed` | – ; a removal is repeated after a failover within `Limits.recent` |
-/// | `register`, `registered` | – ; the device's last change, kept until it is stored and for `Limits.recent` more |
+/// | `register`, `registered` | – ; the device's last change, kept until it is stored and for `Limits.recent` more. What a node remembers of others is written again after a failover, too |
 /// | `setRate` | this node's share of `Limits.clusterWritesPerSecond` |
 struct DeferredWrites: Sendable {
   enum Next { case write(ClusterMachine.WriteKey), later, nothing }
 
   private struct Registration: Sendable {
     var change: DeviceChange
-    var isStored = false
+    /// When it is forgotten; nil: it is not stored yet.
+    var end: Instant?
   }
 
   /// Writes that one step of `Timer.restore` sends.
@@ -87,13 +91,19 @@ struct DeferredWrites: Sendable {
 
   mutating func removed(_ key: ClusterMachine.WriteKey, at now: Instant) { recent.append(key, at: now) }
 
-  mutating func holdRecent(_ step: inout Step) {
-    for key in recent.all(at: step.now) { hold(key, &step) }
+  /// Defers again what was removed, `most` of it from a position on; gives where to go on, nil after the last one.
+  mutating func holdRecent(from position: Int, most: Int, _ step: inout Step) -> Int? {
+    let page = recent.page(from: position, most: most, at: step.now)
+    for key in page.elements { hold(key, &step) }
+    return page.next
   }
 
   // MARK: registrations
 
-  func registration(of key: DeviceKey) -> DeviceChange? { registrations[key]?.change }
+  /// Nil as well when its time is over, though the table still has it.
+  func registration(of key: DeviceKey, at now: Instant) -> DeviceChange? {
+    registrations[key].flatMap { $0.end.map { now >= $0 } ?? false ? nil : $0.change }
+  }
 
   /// False: the change of another device was forgotten.
   @discardableResult mutating func register(_ change: DeviceChange, at now: Instant) -> Bool {
@@ -102,9 +112,11 @@ struct DeferredWrites: Sendable {
 
   /// It stays for `Limits.recent`: a failover may lose it.
   mutating func registered(_ key: DeviceKey, at now: Instant) {
-    guard let registration = registrations[key], !registration.isStored else { return }
-    let kept = Registration(change: registration.change, isStored: true)
-    registrations.set(key, kept, until: now + Limits.recent, at: now)
+    if let change = registration(of: key, at: now) {
+      guard registrations[key]?.end == nil else { return }
+      let end = now + Limits.recent
+      registrations.set(key, Registration(change: change, end: end), until: end, at: now)
+    }
     removed(.registration(key), at: now)
   }
 
@@ -118,16 +130,19 @@ struct DeferredWrites: Sendable {
   /// Data that the shared store lost stays lost, whatever follows. `connected` follows, too.
   mutating func flushed(at now: Instant) { (flushedAt, wasFlushed) = (now, true) }
 
-  mutating func leaseRenewed(_ step: inout Step) {
-    guard mustReview || count > 0 else { return }
+  mutating func leaseRenewed(isReviewing: Bool, _ step: inout Step) {
+    guard mustReview || isReviewing || count > 0 else { return }
     step.timers.schedule(.restore, notLaterThan: max(startsAt ?? step.now, step.now))
   }
 
-  mutating func beginReview() -> Bool {
-    guard mustReview else { return false }
+  mutating func beginReview(at now: Instant) -> Bool {
+    guard mustReview, startsAt.map({ $0 <= now }) ?? true else { return false }
     (mustReview, startsAt) = (false, nil)
     return true
   }
 
-  mutating func endReview() { wasFlushed = false }
+  mutating func endReview() { if !mustReview { wasFlushed = false } }
+
+  /// What a review finds waits in the tables until the queue has room: nothing of it is forgotten.
+  func hasRoomForReview(ofCalls isOfCalls: Bool) -> Bool { (isOfCalls ? ofCalls.count : count) < Limits.reviewAhead }
 }

@@ -54,8 +54,8 @@ extension ClusterMachine {
     case ended(CallID, over: CallOver?)
     /// Exactly one `Action.tombstone` follows, after `Settings.wait` at the latest.
     case tombstone(CallID)
-    /// Asks the device's node to pass on a `call.wake`. Best effort: nothing follows. `content` is the message's `d`.
-    case wake(CallID, DeviceKey, node: String, content: [UInt8])
+    /// Asks the device's node to pass on a `call.wake`. Best effort: nothing follows.
+    indirect case wake(CallWake, DeviceKey, node: String)
 
     // MARK: this node
 
@@ -88,6 +88,10 @@ extension ClusterMachine {
     case sharesGrants(Bool)
     /// Grants of tokens, or erasures of users, for the shared store.
     case grants([SharedGrant])
+    /// A batch of grants that the shared store has lost, from this node's copy. `Action.grantsRestored` follows.
+    case restoreGrants([SharedGrant])
+    /// The comparison that `Action.grants` began is complete.
+    case grantsCompared
     /// A digest of the users whose grants this node serves although the shared store has lost them; 0: none.
     case staleGrants(UInt64)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).

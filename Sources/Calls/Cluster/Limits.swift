@@ -7,8 +7,8 @@ public enum Limits {
   /// The oldest format that this version reads.
   public static let oldestFormat = 1
   /// A node's name: letters, digits, `-`, `_` and `.`.
-  public static let nodeNameBytes = 1...63
-  static let incarnationBytes = 63 + 1 + 20
+  static let nodeNameBytes = 63
+  static let incarnationBytes = nodeNameBytes + 1 + 20
   /// A lease ends this long after its last renewal.
   public static let lease = Duration.seconds(6)
   /// Interval of renewals.
@@ -20,7 +20,6 @@ public enum Limits {
   /// Bounds of a value, a message and the lists of the shared store; the excess is dropped.
   public static let valueBytes = 64 * 1_024
   public static let messageBytes = 16 * 1_024
-  public static let wakeBytes = 8 * 1_024
   public static let nodes = 5_000
   public static let whereaboutsPerUser = 64
   public static let devicesPerUser = 64
@@ -50,8 +49,6 @@ public enum Limits {
   /// A node reads the changed grants at least this often, in case it missed a notification.
   static let grantsLook = Duration.seconds(10)
   static let newsOfGrants = Duration.milliseconds(50)
-  /// Rows applied in one step.
-  static let grantsPerStep = 500
 
   // MARK: histories and directories
 
@@ -60,6 +57,8 @@ public enum Limits {
   public static let directoriesPerRead = 500
   /// Parts in one request or reply: with `valueBytes` each, they are half a megabyte.
   public static let partsPerRequest = 8
+  /// Dropped parts that one request lets expire: a fraction of a millisecond of the shared store's time.
+  public static let partsPerExpiry = 200
   /// Parts that no commit keeps expire after this time, and so do the parts of a replaced version: a node has this long to read
   /// it.
   public static let staged = Duration.seconds(60)
@@ -99,6 +98,15 @@ public enum Limits {
   static let ownEntriesAgain = Duration.seconds(3)
   /// Interval of the steps that send deferred writes.
   static let restoreStep = Duration.milliseconds(20)
+  /// Calls, devices or users that a step compares with what the shared store may lack: pages of so many.
+  static let reviewPage = 100
+  static let reviewPages = 5
+  /// While so many writes wait, no more are looked for.
+  static let reviewAhead = 100
+  /// Claims on our own calls whose entries are missing, in one reading; the next reading finds the others.
+  static let claimsPerReading = 1_000
+  /// Records that are released in one step of `restoreStep`.
+  static let releasesPerStep = 200
   /// Calls of dead nodes that are closed in one step, and the pause between two steps.
   public static let reapStep = 20
   static let reapPause = Duration.milliseconds(20)

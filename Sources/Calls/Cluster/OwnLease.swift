@@ -175,7 +175,9 @@ struct OwnLease: Sendable {
 
   mutating func load(calls: Int, sessions: Int, refuses: Bool, _ step: inout Step) {
     let isNews = refuses != published.refuses
-    (published.calls, published.sessions, published.refuses) = (calls, sessions, refuses)
+    published.calls = calls
+    published.sessions = sessions
+    published.refuses = refuses
     if isNews { renewSoon(&step) }
   }
 

@@ -11,6 +11,9 @@ struct KeyQueue<Key: Hashable & Sendable>: Sendable {
   var isEmpty: Bool { keys.isEmpty }
   var count: Int { keys.count }
 
+  /// Some of the keys, in their order.
+  func keys(from index: Int, most: Int) -> ArraySlice<Key> { keys.all.dropFirst(index).prefix(most) }
+
   /// False: full.
   mutating func append(_ key: Key) -> Bool {
     guard !waiting.contains(key) else { return true }
@@ -30,18 +33,43 @@ struct KeyQueue<Key: Hashable & Sendable>: Sendable {
 /// What happened within the last `Limits.recent`, `Limits.recentWrites` at most: a failover may have lost it.
 struct Recent<Element: Sendable>: Sendable {
   private var elements = Fifo<(element: Element, at: Instant)>()
+  /// The number of elements that were removed so far.
+  private var removed = 0
 
   mutating func append(_ element: Element, at now: Instant) {
     elements.append((element, now))
     while let first = elements.first, now - first.at > Limits.recent || elements.count > Limits.recentWrites {
       _ = elements.popFirst()
+      removed += 1
     }
   }
 
-  /// Oldest first.
-  func all(at now: Instant) -> [Element] { elements.all.filter { now - $0.at <= Limits.recent }.map(\.element) }
+  var isEmpty: Bool { elements.isEmpty }
 
-  mutating func removeAll() { elements.removeAll() }
+  /// Removes the `most` oldest elements, at most, and returns those that are recent.
+  mutating func pop(most: Int, at now: Instant) -> [Element] {
+    var out: [Element] = []
+    for _ in 0..<most {
+      guard let (element, at) = elements.popFirst() else { break }
+      removed += 1
+      if now - at <= Limits.recent { out.append(element) }
+    }
+    return out
+  }
+
+  /// Oldest first: those that are recent of the `most` that follow a position (0: the first), and the position to go on from; nil:
+  /// these were the last.
+  func page(from position: Int, most: Int, at now: Instant) -> (elements: [Element], next: Int?) {
+    let skipped = max(0, position - removed)
+    let page = elements.all.dropFirst(skipped).prefix(most)
+    let isLast = skipped + page.count >= elements.count
+    return (page.filter { now - $0.at <= Limits.recent }.map(\.element), isLast ? nil : removed + skipped + page.count)
+  }
+
+  mutating func removeAll() {
+    removed += elements.count
+    elements.removeAll()
+  }
 }
 
 /// A queue whose first element is removed at constant cost, on average.

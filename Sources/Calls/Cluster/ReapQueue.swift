@@ -63,11 +63,13 @@ struct InheritedCalls: Sendable {
   }
 
   private var calls: [CallID: Call] = [:]
+  private var countOf: [Incarnation: Int] = [:]
   private var order: [CallID] = []
 
   mutating func add(_ entries: [CallEntry], of incarnation: Incarnation, _ step: inout Step) {
     for entry in entries where calls[entry.line.call] == nil {
       calls[entry.line.call] = Call(entry: entry, incarnation: incarnation, deadline: step.now + Limits.inheritWait)
+      countOf[incarnation, default: 0] += 1
       order.append(entry.line.call)
     }
     step.timers.schedule(.inherited, at: step.now)
@@ -104,6 +106,8 @@ struct InheritedCalls: Sendable {
 
   mutating func remove(_ call: CallID) -> (call: Call, isLast: Bool)? {
     guard let own = calls.removeValue(forKey: call) else { return nil }
-    return (own, !calls.values.contains { $0.incarnation == own.incarnation })
+    let left = (countOf[own.incarnation] ?? 0) - 1
+    countOf[own.incarnation] = left > 0 ? left : nil
+    return (own, left <= 0)
   }
 }

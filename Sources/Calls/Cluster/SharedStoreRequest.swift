@@ -99,8 +99,10 @@ public enum SharedStoreRequest: Hashable, Sendable {
   /// Stores parts under names that were never used before, at most `Limits.partsPerRequest`; they expire after `Limits.staged`
   /// unless a commit keeps them. → `done`
   case stageDirectoryParts([DirectoryPiece])
-  /// → `committed`
+  /// The parts that the commit drops wait until `expireDirectoryParts`. → `committed`
   case commitDirectory(DirectoryCommit)
+  /// Lets dropped parts expire after `Limits.staged`, `Limits.partsPerExpiry` of them. → `count` of those that still wait
+  case expireDirectoryParts
 
   // MARK: grants of login tokens
 

@@ -23,7 +23,8 @@ import TrunklineBytes
 /// | any | `remove` | same | –; another node has closed the call |
 ///
 /// A reply that no reading waits for, or that was sent before it began, is ignored. Released ends are returned: the machine removes
-/// their entries and writes their tombstones.
+/// their entries and writes their tombstones. They may be 20,000, so that a step returns `Limits.releasesPerStep`, oldest first, and
+/// `due` the next ones; they wait on if the lease ends before.
 struct UnconfirmedEnds: Sendable {
   struct End: Sendable {
     var call: CallID
@@ -56,6 +57,8 @@ struct UnconfirmedEnds: Sendable {
   private var held: [CallID: Held] = [:]
   /// Until when each record waits, oldest first.
   private var byTime: [(call: CallID, until: Instant)] = []
+  /// The number of those that need not wait any longer.
+  private var releasing = 0
 
   init(_ incarnation: Incarnation) { self.incarnation = incarnation }
 
@@ -70,7 +73,7 @@ struct UnconfirmedEnds: Sendable {
 
   /// Holds back the record of an ended call that other nodes may have closed, or may still close: the shared store had its entry
   /// at its last answer. No node can close a call that never had an entry.
-  mutating func hold(_ call: CallID, _ putSent: Instant?, _ tombstone: RemoteTombstone?, _ step: inout Step) -> Bool {
+  mutating func hold(_ call: CallID, putSent: Instant?, tombstone: RemoteTombstone?, _ step: inout Step) -> Bool {
     guard state != .none, let putSent, held.count < Limits.unconfirmedEnds else { return false }
     let until = step.now + Limits.confirmation
     held[call] = Held(putSent: putSent, tombstone: tombstone)
@@ -85,23 +88,39 @@ struct UnconfirmedEnds: Sendable {
 
   /// Nothing has shown these calls to be closed by others.
   mutating func due(_ step: inout Step) -> [End] {
-    let due = byTime.prefix { $0.until <= step.now }
+    let some = byTime.prefix(Limits.releasesPerStep)
+    let due = some.prefix(max(releasing, some.prefix { $0.until <= step.now }.count))
     byTime.removeFirst(due.count)
-    if let next = byTime.first { step.timers.schedule(.unconfirmedEnds, at: next.until) }
+    releasing = max(0, releasing - due.count)
+    if let next = byTime.first {
+      let isDue = releasing > 0 || next.until <= step.now
+      step.timers.schedule(.unconfirmedEnds, at: isDue ? step.now + Limits.restoreStep : next.until)
+    } else {
+      step.timers.cancel(.unconfirmedEnds)
+    }
     return release(due.map(\.call))
   }
 
   /// Nothing can show any longer what other nodes closed, or their entries were found.
   mutating func end(_ step: inout Step) -> [End] {
-    (state, mustRead) = (.none, false)
+    state = .none
+    mustRead = false
     return releaseAll(&step)
   }
 
   private mutating func releaseAll(_ step: inout Step) -> [End] {
-    let all = byTime
-    byTime = []
+    releasing = byTime.count
+    return due(&step)
+  }
+
+  /// This process ends: all at once.
+  mutating func stop(_ step: inout Step) -> [End] {
+    state = .none
+    mustRead = false
+    releasing = 0
     step.timers.cancel(.unconfirmedEnds)
-    return release(all.map(\.call))
+    defer { byTime = [] }
+    return release(byTime.map(\.call))
   }
 
   private mutating func release(_ calls: [CallID]) -> [End] {
@@ -112,6 +131,7 @@ struct UnconfirmedEnds: Sendable {
 
   mutating func leaseEnded(_ step: inout Step) {
     state = .open
+    releasing = 0
     stopReading(&step)
   }
 
@@ -174,9 +194,10 @@ struct UnconfirmedEnds: Sendable {
     let found = reading?.found ?? []
     reading = nil
     let ended = held.filter { $0.value.putSent < current.since && !found.contains($0.key) }.map(\.key)
-    let missing = (live.missing(from: found, storedBefore: current.since) + ended).sorted { "\($0)" < "\($1)" }
+    let live = live.missing(from: found, storedBefore: current.since, most: Limits.claimsPerReading)
+    let missing = (live + ended).sorted { EntryKey($0) < EntryKey($1) }.prefix(Limits.claimsPerReading)
     if current.isSecond, missing.isEmpty { return Findings(released: end(&step)) }
     readAgain(&step)
-    return Findings(missing: missing)
+    return Findings(missing: Array(missing))
   }
 }

@@ -16,7 +16,11 @@ struct UserMemory: Sendable {
   private var revocations = BoundedTable<DeviceKey, Void>(most: Limits.revocations)
 
   func has(_ user: String) -> Bool { users[user] != nil }
-  var sortedUsers: [String] { users.keys.sorted() }
+  /// Users below an index (nil: all), at most `most`, and the index to go on below: 0 at the end. In no particular order.
+  func page(below index: Int?, most: Int) -> (users: ArraySlice<String>, below: Int) {
+    let page = users.page(below: index, most: most)
+    return (page.keys, page.below)
+  }
   /// With the bindings of revoked devices.
   func all(of user: String) -> [Device] { users[user] ?? [] }
   func device(_ key: DeviceKey) -> Device? { users[key.user]?.first { $0.key == key } }

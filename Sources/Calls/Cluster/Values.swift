@@ -121,9 +121,8 @@ public enum SingleTask: Hashable, Sendable, CustomStringConvertible {
 /// Messages between nodes over the shared store's channels, delivered at most once. A node that must not miss one reads the data
 /// again after every lost subscription.
 public enum ClusterMessage: Hashable, Sendable {
-  /// To the node of a device: pass this `call.wake` on to its socket. `content` is the message's `d`, JSON of at most
-  /// `Limits.wakeBytes`.
-  case wake(DeviceKey, call: CallID, content: [UInt8])
+  /// To the node of a device: pass this `call.wake` on to its socket.
+  indirect case wake(DeviceKey, CallWake)
   /// To a node with calls of the user: this device has connected to the sender.
   case came(Whereabouts)
   /// To the device's previous node: its session was replaced by a newer one at the sender.

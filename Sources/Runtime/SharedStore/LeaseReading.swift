@@ -21,9 +21,9 @@ struct LeaseReading {
   /// Accepts any format: the machine must know of the nodes with which it cannot share.
   private func decode(_ content: [UInt8]) -> Known? {
     guard let stored = ValueCoding.decode(StoredLease.self, content, formats: .min...(.max)), let lease = stored.value,
-      keys?.isGenuine(content, keys?.lease(of: lease.incarnation) ?? "") != false
+      keys?.isGenuine(content, at: keys?.lease(of: lease.incarnation) ?? "") != false
     else { return nil }
-    return Known(lease: lease, until: stored.e)
+    return Known(lease: lease, until: stored.end)
   }
 
   /// Sorted by incarnation; `dropped`: values that are not leases, and leases above the limit.

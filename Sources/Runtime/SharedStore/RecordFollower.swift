@@ -94,7 +94,7 @@ public final class RecordFollower {
     }
   }
 
-  private func askSentinel(_ addresses: [SharedStoreSettings.Address], _ name: String, asked: Int, last: String) {
+  private func askSentinel(_ addresses: [RedisServers.Address], _ name: String, asked: Int, last: String) {
     guard asked < addresses.count else { return lost("no Sentinel returned the primary; \(last)") }
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
     open(addresses[asked], greeting.login + [question]) { [unowned self] outcome in
@@ -105,7 +105,7 @@ public final class RecordFollower {
         link.close()
         let parts = replies.last?.elements ?? []
         if parts.count == 2, let host = parts[0].text, let port = parts[1].text.flatMap({ UInt16($0) }) {
-          return attach(SharedStoreSettings.Address(host, port))
+          return attach(RedisServers.Address(host, port))
         }
       }
       askSentinel(addresses, name, asked: asked + 1, last: why)
@@ -113,12 +113,12 @@ public final class RecordFollower {
   }
 
   /// Any node of a Redis Cluster names the stream's node in a MOVED reply.
-  private func attachAny(_ addresses: [SharedStoreSettings.Address], asked: Int, last: String) {
+  private func attachAny(_ addresses: [RedisServers.Address], asked: Int, last: String) {
     guard asked < addresses.count else { return lost("no node of the Redis Cluster answers; \(last)") }
     attach(addresses[asked]) { [unowned self] why in attachAny(addresses, asked: asked + 1, last: why) }
   }
 
-  private func attach(_ address: SharedStoreSettings.Address, redirections: Int = 0, orElse: ((String) -> Void)? = nil) {
+  private func attach(_ address: RedisServers.Address, redirections: Int = 0, orElse: ((String) -> Void)? = nil) {
     // The stream is read in any case: a node that does not have it answers with MOVED at once.
     let commands =
       greeting.login + [
@@ -156,13 +156,13 @@ public final class RecordFollower {
     return why
   }
 
-  private func moved(_ reply: RESPValue?) -> SharedStoreSettings.Address? {
+  private func moved(_ reply: RESPValue?) -> RedisServers.Address? {
     guard case .error(let why)? = reply, why.hasPrefix("MOVED ") else { return nil }
-    return why.split(separator: " ").last.flatMap { SharedStoreSettings.Address(String($0)) }
+    return why.split(separator: " ").last.flatMap { RedisServers.Address(String($0)) }
   }
 
   private func open(
-    _ address: SharedStoreSettings.Address, _ commands: [RESPCommand], then: @escaping (SharedStoreDialog.Outcome) -> Void
+    _ address: RedisServers.Address, _ commands: [RESPCommand], then: @escaping (SharedStoreDialog.Outcome) -> Void
   ) {
     deadline = loop.now + Limits.greeting
     let dialog = SharedStoreDialog(address, expected: commands.count, deadline: deadline) { [unowned self] outcome in
@@ -175,9 +175,10 @@ public final class RecordFollower {
 
   // MARK: reading
 
-  private func attached(_ link: SharedStoreLink, _ address: SharedStoreSettings.Address) {
+  private func attached(_ link: SharedStoreLink, _ address: RedisServers.Address) {
     self.link = link
-    (wasReached, tries) = (true, 0)
+    wasReached = true
+    tries = 0
     link.handler = { [unowned self] event in
       switch event {
       case .closed(let why): lost("\(address): \(why)")
@@ -194,7 +195,7 @@ public final class RecordFollower {
     deadline = loop.now + Limits.followTime + Limits.greeting
   }
 
-  private func read(_ value: RESPValue, _ address: SharedStoreSettings.Address) {
+  private func read(_ value: RESPValue, _ address: RedisServers.Address) {
     if case .error(let why) = value {
       // UNBLOCKED, MOVED, LOADING …: another node has the stream now.
       return why.hasPrefix("NOPERM") ? refused("\(address): \(problem([value]) ?? why)") : lost("\(address): \(why)")
@@ -246,6 +247,8 @@ public final class RecordFollower {
   private func drop() {
     dialog?.cancel()
     link?.close()
-    (dialog, link, deadline) = (nil, nil, .distantFuture)
+    dialog = nil
+    link = nil
+    deadline = .distantFuture
   }
 }

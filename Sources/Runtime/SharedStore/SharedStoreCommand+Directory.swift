@@ -9,17 +9,19 @@ extension SharedStoreCommand {
     switch request {
     case .addHistory(let call, let user, let row, let most, let keep):
       self.init(
-        script: .addHistory, SharedStoreKeys.user(user), [key(user, "history"), key(user, "where")],
-        [
-          bytes(call.description), Array(keys.sealed([UInt8(ascii: "{")] + row, key(user, "history")).dropFirst()), bytes(most),
+        script: .addHistory, tag: SharedStoreKeys.user(user), keys: [key(user, "history"), key(user, "where")],
+        arguments: [
+          bytes(call.description), Array(keys.sealed([UInt8(ascii: "{")] + row, at: key(user, "history")).dropFirst()),
+          bytes(most),
           milliseconds(keep),
-        ], .added)
+        ], reading: .added)
     case .history(let user, let before, let most, let keep):
       self.init(
-        script: .history, SharedStoreKeys.user(user), [key(user, "history")],
-        [bytes(before ?? 0), bytes(most), milliseconds(keep)], .history(user))
+        script: .history, tag: SharedStoreKeys.user(user), keys: [key(user, "history")],
+        arguments: [bytes(before ?? 0), bytes(most), milliseconds(keep)], reading: .history(user))
     case .forgetHistory(let user):
-      self.init(script: .forgetHistory, SharedStoreKeys.user(user), [key(user, "history")], [], .count)
+      self.init(
+        script: .forgetHistory, tag: SharedStoreKeys.user(user), keys: [key(user, "history")], arguments: [], reading: .count)
     default: preconditionFailure("a request that is of no history")
     }
   }
@@ -32,29 +34,36 @@ extension SharedStoreCommand {
     switch request {
     case .directories(let since):
       self.init(
-        script: .directories, tag, [sequence, latest], [bytes(since), bytes(Cluster.Limits.directoriesPerRead)], .directories)
+        script: .directories, tag: tag, keys: [sequence, latest],
+        arguments: [bytes(since), bytes(Cluster.Limits.directoriesPerRead)], reading: .directories)
     case .directoryHead(let scope):
-      self.init(script: .directoryHead, tag, [current, heads], [bytes(scope)], .directoryHead(scope))
+      self.init(
+        script: .directoryHead, tag: tag, keys: [current, heads], arguments: [bytes(scope)], reading: .directoryHead(scope))
     case .directoryParts(let names):
       var command = RESPCommand("MGET")
       for name in names { command.add(keys.directoryPart(name)) }
-      self.init(plain: "directoryParts", tag, command, .directoryParts(names))
+      self.init(plain: "directoryParts", tag: tag, command: command, reading: .directoryParts(names))
     case .stageDirectoryParts(let pieces):
       self.init(
-        script: .stageParts, tag, pieces.map { keys.directoryPart($0.name) },
-        [milliseconds(Cluster.Limits.staged)]
-          + pieces.map { keys.sealed(lines: $0.content, keys.directoryPart($0.name)) }, .done)
+        script: .stageParts, tag: tag, keys: pieces.map { keys.directoryPart($0.name) },
+        arguments: [milliseconds(Cluster.Limits.staged)]
+          + pieces.map { keys.sealed(lines: $0.content, at: keys.directoryPart($0.name)) }, reading: .done)
     case .commitDirectory(let commit):
       self.init(
-        script: .commit, tag, [current, heads, sequence, latest] + (commit.made + commit.dropped).map(keys.directoryPart),
-        [
+        script: .commit, tag: tag,
+        keys: [current, heads, sequence, latest, keys.key(tag, "dropped")] + commit.made.map(keys.directoryPart),
+        arguments: [
           bytes(commit.scope), bytes(commit.expected), bytes(commit.version),
-          keys.sealed(lines: commit.head, heads, commit.scope),
-          bytes(commit.made.count), milliseconds(Cluster.Limits.staged), bytes(Cluster.Limits.directories),
-          bytes(UInt64.random(in: 1...(.max))),
-        ], .committed)
+          keys.sealed(lines: commit.head, at: heads, field: commit.scope),
+          milliseconds(Cluster.Limits.staged), bytes(Cluster.Limits.directories), bytes(UInt64.random(in: 1...(.max))),
+        ] + commit.dropped.map(bytes), reading: .committed)
       // a repetition would find the version that the first attempt has committed
       mayRepeat = false
+    case .expireDirectoryParts:
+      self.init(
+        script: .expireParts, tag: tag, keys: [keys.key(tag, "dropped")],
+        arguments: [bytes(Cluster.Limits.partsPerExpiry), milliseconds(Cluster.Limits.staged), bytes(keys.directoryPart(""))],
+        reading: .count)
     default: preconditionFailure("a request that is of no directory")
     }
   }

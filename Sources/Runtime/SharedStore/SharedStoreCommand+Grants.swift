@@ -24,14 +24,16 @@ extension SharedStoreCommand {
         let named = grant.grant == nil ? "-" : grant.canonicalNumbers.joined(separator: " ")
         arguments += [
           bytes(grant.user), bytes(named),
-          keys.sealed(head + ValueCoding.encode(StoredGrant(grant)).dropFirst(), rows, grant.user),
+          keys.sealed(head + ValueCoding.encode(StoredGrant(grant)).dropFirst(), at: rows, field: grant.user),
         ]
       }
       for (user, row) in forged { arguments += [bytes(user), row] }
-      self.init(script: .putGrants, tag, [rows, order, seen, state, numbers], arguments, .grantsPut)
+      self.init(
+        script: .putGrants, tag: tag, keys: [rows, order, seen, state, numbers], arguments: arguments, reading: .grantsPut)
     case .grants(let since):
       self.init(
-        script: .grants, tag, [rows, order, state], [bytes(since), bytes(Cluster.Limits.grantsPerRead)], .grants)
+        script: .grants, tag: tag, keys: [rows, order, state], arguments: [bytes(since), bytes(Cluster.Limits.grantsPerRead)],
+        reading: .grants)
     default: preconditionFailure("a request that is of no grant")
     }
   }
@@ -42,7 +44,7 @@ extension SharedStoreKeys {
   func grantLines(_ row: [UInt8], of user: String) -> (held: ArraySlice<UInt8>, token: [UInt8])? {
     let end = row.firstIndex(of: 10)
     let token = end.map { Array(row[($0 + 1)...]) } ?? row
-    guard isGenuine(token, grantRows, user), let end else { return nil }
+    guard isGenuine(token, at: grantRows, field: user), let end else { return nil }
     return (row[..<end], token)
   }
 }

@@ -10,14 +10,14 @@ final class SharedStoreDialog {
     case answered(SharedStoreLink, [RESPValue])
     case failed(String)
   }
-  let address: SharedStoreSettings.Address
+  let address: RedisServers.Address
   let deadline: Instant
   private let expected: Int
   private var replies: [RESPValue] = []
   private var link: SharedStoreLink?
   private var then: ((Outcome) -> Void)?
 
-  init(_ address: SharedStoreSettings.Address, expected: Int, deadline: Instant, then: @escaping (Outcome) -> Void) {
+  init(_ address: RedisServers.Address, expected: Int, deadline: Instant, then: @escaping (Outcome) -> Void) {
     (self.address, self.expected, self.deadline, self.then) = (address, expected, deadline, then)
   }
 

@@ -24,31 +24,31 @@ extension SharedStoreCommand {
     case .entries(let incarnation): return value.elements.flatMap { entries($0, incarnation) }
     case .entry(let call, let incarnation):
       var dropped = 0
-      let entry = Self.one(value, &dropped) { self.entry(call, $0, incarnation) }
+      let entry = Self.one(value, &dropped) { self.entry(call, $0, of: incarnation) }
       return .entries(entry.map { [$0] } ?? [], next: 0, dropped: dropped)
     case .tombstone(let call):
       var dropped = 0
       let found = Self.one(value, &dropped) { bytes in
-        isGenuine(bytes, { $0.over(call) }) ? ValueCoding.decode(StoredEnd.self, bytes)?.value : nil
+        isGenuine(bytes, at: { $0.over(call) }) ? ValueCoding.decode(StoredEnd.self, bytes)?.value : nil
       }
       return .tombstone(found, dropped: dropped)
     case .record: return .record(value.content)
     case .added: return value.elements.flatMap(Self.added)
     case .count: return value.number.map { .count(Int($0)) }
     case .history(let user):
-      return Self.values(value) { _, bytes in isGenuine(bytes, { $0.ofUser(user, "history") }, counted: "n") ? bytes : nil }
+      return Self.values(value) { _, bytes in isGenuine(bytes, at: { $0.ofUser(user, "history") }, counted: "n") ? bytes : nil }
     case .directoryHead(let scope):
       guard let parts = value.elements, parts.count == 3, let now = version(parts[1]), let clock = version(parts[2]) else {
         return nil
       }
-      let head = parts[0].content.flatMap { $0.isEmpty ? nil : opened(lines: $0, { $0.directoryHeads }, scope) }
+      let head = parts[0].content.flatMap { $0.isEmpty ? nil : opened(lines: $0, at: { $0.directoryHeads }, field: scope) }
       return .directoryHead(head, version: now, clock: clock)
     case .directoryParts(let names):
       guard let values = value.elements, values.count == names.count else { return nil }
       return .directoryParts(
         zip(names, values).compactMap { name, value in
           guard let bytes = value.content, bytes.count <= Cluster.Limits.valueBytes else { return nil }
-          return opened(lines: bytes, { $0.directoryPart(name) }).map { DirectoryPiece(name, $0) }
+          return opened(lines: bytes, at: { $0.directoryPart(name) }).map { DirectoryPiece(name, $0) }
         })
     case .directories: return value.elements.flatMap(Self.directories)
     case .grants: return value.elements.flatMap(grants)
@@ -65,22 +65,22 @@ extension SharedStoreCommand {
   }
 
   /// The content without its signature; nil: it does not have our signature.
-  private func opened(lines: [UInt8], _ key: (SharedStoreKeys) -> String, _ field: String = "") -> [UInt8]? {
+  private func opened(lines: [UInt8], at key: (SharedStoreKeys) -> String, field: String = "") -> [UInt8]? {
     guard let keys else { return lines }
-    return keys.opened(lines: lines, key(keys), field)
+    return keys.opened(lines: lines, at: key(keys), field: field)
   }
 
   /// Whether a value has our signature, for the key in which it is stored.
   private func isGenuine(
-    _ value: [UInt8], _ key: (SharedStoreKeys) -> String, _ field: String = "", counted: Character? = nil
+    _ value: [UInt8], at key: (SharedStoreKeys) -> String, field: String = "", counted: Character? = nil
   ) -> Bool {
-    keys.map { $0.isGenuine(value, key($0), field, counted: counted) } ?? true
+    keys.map { $0.isGenuine(value, at: key($0), field: field, counted: counted) } ?? true
   }
 
   /// The owner of a claim; nil: it does not have our signature.
   private func claim(_ value: RESPValue) -> String? {
     guard let keys, case .script(_, let names, _) = form, let name = names.first else { return value.text }
-    return value.content.flatMap { keys.opened(lines: $0, name) }.map { String(decoding: $0, as: UTF8.self) }
+    return value.content.flatMap { keys.opened(lines: $0, at: name) }.map { String(decoding: $0, as: UTF8.self) }
   }
 
   private static func values(_ value: RESPValue, _ read: (Int, [UInt8]) -> [UInt8]?) -> SharedStoreReply? {
@@ -96,7 +96,7 @@ extension SharedStoreCommand {
   private static func added(_ parts: [RESPValue]) -> SharedStoreReply? {
     guard parts.count == 2, let text = parts[0].text, let values = parts[1].elements else { return nil }
     let locations = values.prefix(Cluster.Limits.whereaboutsPerUser).compactMap { value in
-      value.content.flatMap { ValueCoding.decode(StoredWhereabouts.self, $0) }.flatMap { Incarnation($0.i) }
+      value.content.flatMap { ValueCoding.decode(StoredWhereabouts.self, $0) }.flatMap { Incarnation($0.incarnation) }
     }
     guard !text.isEmpty else { return .added(nil, at: []) }
     return version(parts[0]).map { .added($0, at: Set(locations)) }
@@ -107,7 +107,9 @@ extension SharedStoreCommand {
       let more = parts[3].number
     else { return nil }
     var out = DirectoryVersions()
-    (out.epoch, out.last, out.hasMore) = (String(epoch.prefix(Limits.epochBytes)), last, more == 1)
+    out.epoch = String(epoch.prefix(Limits.epochBytes))
+    out.last = last
+    out.hasMore = more == 1
     for index in stride(from: 0, to: rows.count - 1, by: 2) {
       guard let scope = rows[index].text, let version = version(rows[index + 1]) else { continue }
       out.versions.append((scope, version))
@@ -120,13 +122,16 @@ extension SharedStoreCommand {
       let more = parts[4].number
     else { return nil }
     var out = GrantPage()
-    (out.position, out.epoch, out.last, out.hasMore) = (position, String(epoch.prefix(Limits.epochBytes)), last, more == 1)
+    out.position = position
+    out.epoch = String(epoch.prefix(Limits.epochBytes))
+    out.last = last
+    out.hasMore = more == 1
     out.rows = grantRows(parts[3], &out.dropped)
     return .grants(out)
   }
 
   private func grantRows(_ value: RESPValue, _ dropped: inout Int) -> [SharedGrant] {
-    Self.fields(value, Cluster.Limits.grantsPerRead, &dropped) { user, bytes in
+    Self.fields(value, limit: Cluster.Limits.grantsPerRead, dropped: &dropped) { user, bytes in
       guard let lines = keys?.grantLines(bytes, of: user) else { return nil }
       let held = lines.held.split(separator: 32).map { String(decoding: $0, as: UTF8.self) }
       return ValueCoding.decode(StoredGrant.self, lines.token)?.value(user)?.with(numbers: Set(held))
@@ -151,22 +156,22 @@ extension SharedStoreCommand {
   }
 
   private func whereabouts(_ key: DeviceKey, _ value: [UInt8]) -> Whereabouts? {
-    guard isGenuine(value, { $0.ofUser(key.user, "where") }, key.device, counted: "t") else { return nil }
+    guard isGenuine(value, at: { $0.ofUser(key.user, "where") }, field: key.device, counted: "t") else { return nil }
     return ValueCoding.decode(StoredWhereabouts.self, value)?.value(key)
   }
 
   private func device(_ key: DeviceKey, _ value: [UInt8]) -> Device? {
-    guard isGenuine(value, { $0.ofUser(key.user, "devices") }, key.device) else { return nil }
+    guard isGenuine(value, at: { $0.ofUser(key.user, "devices") }, field: key.device) else { return nil }
     return ValueCoding.decode(StoredDevice.self, value)?.value(key)
   }
 
   private func located(_ parts: [RESPValue], _ user: String) -> SharedStoreReply? {
     guard parts.count == 3 else { return nil }
     var out = LocatedUser(user)
-    out.whereabouts = Self.fields(parts[0], Cluster.Limits.whereaboutsPerUser, &out.dropped) { name, bytes in
+    out.whereabouts = Self.fields(parts[0], limit: Cluster.Limits.whereaboutsPerUser, dropped: &out.dropped) { name, bytes in
       whereabouts(DeviceKey(user: user, device: name), bytes)
     }.sorted { $0.device.device < $1.device.device }
-    out.devices = Self.fields(parts[1], Cluster.Limits.devicesPerUser, &out.dropped) { name, bytes in
+    out.devices = Self.fields(parts[1], limit: Cluster.Limits.devicesPerUser, dropped: &out.dropped) { name, bytes in
       device(DeviceKey(user: user, device: name), bytes)
     }.sorted { $0.key.device < $1.key.device }
     out.calls = locations(parts[2], user, &out.dropped)
@@ -174,22 +179,22 @@ extension SharedStoreCommand {
   }
 
   private func locations(_ value: RESPValue, _ user: String, _ dropped: inout Int) -> [CallLocation] {
-    Self.fields(value, Cluster.Limits.callsPerUser, &dropped) { name, bytes in
-      guard isGenuine(bytes, { $0.ofUser(user, "calls") }, name, counted: "n") else { return nil }
+    Self.fields(value, limit: Cluster.Limits.callsPerUser, dropped: &dropped) { name, bytes in
+      guard isGenuine(bytes, at: { $0.ofUser(user, "calls") }, field: name, counted: "n") else { return nil }
       return Identifier(name).flatMap { call in ValueCoding.decode(StoredCallLocation.self, bytes)?.value(call) }
     }.sorted { $0.rank < $1.rank }
   }
 
-  private func entry(_ call: CallID, _ value: [UInt8], _ incarnation: Incarnation) -> CallEntry? {
-    guard isGenuine(value, { $0.calls(of: incarnation) }, call.description) else { return nil }
+  private func entry(_ call: CallID, _ value: [UInt8], of incarnation: Incarnation) -> CallEntry? {
+    guard isGenuine(value, at: { $0.calls(of: incarnation) }, field: call.description) else { return nil }
     return ValueCoding.decode(StoredEntry.self, value)?.value(call)
   }
 
   private func entries(_ parts: [RESPValue], _ incarnation: Incarnation) -> SharedStoreReply? {
     guard parts.count == 2, let next = parts[0].text.flatMap({ UInt64($0) }) else { return nil }
     var dropped = 0
-    let entries = Self.fields(parts[1], .max, &dropped) { name, bytes -> CallEntry? in
-      Identifier(name).flatMap { call in entry(call, bytes, incarnation) }
+    let entries = Self.fields(parts[1], limit: .max, dropped: &dropped) { name, bytes -> CallEntry? in
+      Identifier(name).flatMap { call in entry(call, bytes, of: incarnation) }
     }
     return .entries(entries, next: next, dropped: dropped)
   }
@@ -202,7 +207,7 @@ extension SharedStoreCommand {
   }
 
   /// The fields of a hash, names and values alternating.
-  private static func fields<Value>(_ value: RESPValue, _ limit: Int, _ dropped: inout Int, _ read: (String, [UInt8]) -> Value?)
+  private static func fields<Value>(_ value: RESPValue, limit: Int, dropped: inout Int, _ read: (String, [UInt8]) -> Value?)
     -> [Value]
   {
     let parts = value.elements ?? []

@@ -30,16 +30,16 @@ extension SharedStoreCommand {
     }
     func claim(_ tag: String, _ rest: String = "") -> [String: [UInt8]] {
       guard parts.first?.number == 0 else { return [:] }
-      return only(parts.last) { keys.opened(lines: $0, keys.key(tag, rest)) != nil }
+      return only(parts.last) { keys.opened(lines: $0, at: keys.key(tag, rest)) != nil }
     }
     switch request {
     case .renew(let lease, _):
-      return parts.count < 4 ? [:] : only(parts[3]) { keys.isGenuine($0, keys.lease(of: lease.incarnation)) }
+      return parts.count < 4 ? [:] : only(parts[3]) { keys.isGenuine($0, at: keys.lease(of: lease.incarnation)) }
     case .enter(let location, _):
       guard parts.count == 5, parts[4].number == 1 else { return [:] }
       let key = location.device
-      return only(parts[0]) { keys.isGenuine($0, keys.ofUser(key.user, "where"), key.device, counted: "t") }
-    case .register(let user, _): return fields(parts) { keys.isGenuine($1, keys.ofUser(user, "devices"), $0) }
+      return only(parts[0]) { keys.isGenuine($0, at: keys.ofUser(key.user, "where"), field: key.device, counted: "t") }
+    case .register(let user, _): return fields(parts) { keys.isGenuine($1, at: keys.ofUser(user, "devices"), field: $0) }
     case .putGrants: return fields(parts.last?.elements) { keys.grantLines($1, of: $0) != nil }
     case .claimReaping(let call, let incarnation, _): return claim(SharedStoreKeys.incarnation(incarnation), "reap:\(call)")
     case .claimStart(let call, _, _): return claim(SharedStoreKeys.call(call.description), "start")

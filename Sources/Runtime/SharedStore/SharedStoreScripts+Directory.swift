@@ -79,30 +79,41 @@ extension SharedStoreScript {
       for n = 1, #KEYS do redis.call('SET', KEYS[n], ARGV[n + 1], 'PX', ARGV[1]) end
       return 1
       """
-    // KEYS: current, heads, sequence, latest, parts to keep, parts to expire. ARGV: directory, expected version, new version,
-    // head, number of kept parts, milliseconds until the others expire, most directories, an epoch. → outcome, version until now,
-    // highest ever.
+    // KEYS: dropped. ARGV: most, milliseconds, prefix of parts. → how many still wait.
+    case .expireParts:
+      """
+      local most = tonumber(ARGV[1])
+      for _, name in ipairs(redis.call('LRANGE', KEYS[1], -most, -1)) do
+        redis.call('PEXPIRE', ARGV[3] .. name, ARGV[2])
+      end
+      redis.call('LTRIM', KEYS[1], 0, -most - 1)
+      return redis.call('LLEN', KEYS[1])
+      """
+    // KEYS: current, heads, sequence, latest, dropped, parts to keep. ARGV: directory, expected version, new version, head,
+    // milliseconds until parts expire if one is missing, most directories, an epoch, names of dropped parts. → outcome, version
+    // until now, highest ever.
     default:
       """
       local now = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0') or 0
       local last = tonumber(redis.call('HGET', KEYS[4], 'last') or '0') or 0
-      local version, made = tonumber(ARGV[3]), tonumber(ARGV[5])
+      local version = tonumber(ARGV[3])
       local function outcome(code) return {code, string.format('%.0f', now), string.format('%.0f', last)} end
       if now ~= tonumber(ARGV[2]) then return outcome(0) end
       if version <= last then return outcome(2) end
-      if now == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[7]) then return outcome(4) end
-      for n = 5, 4 + made do
+      if now == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[6]) then return outcome(4) end
+      if type(redis.pcall('LLEN', KEYS[5])) ~= 'number' then redis.call('DEL', KEYS[5]) end
+      for n = 6, #KEYS do
         if redis.call('PERSIST', KEYS[n]) == 0 then
-          for m = 5, n - 1 do redis.call('PEXPIRE', KEYS[m], ARGV[6]) end
+          for m = 6, n - 1 do redis.call('PEXPIRE', KEYS[m], ARGV[5]) end
           return outcome(3)
         end
       end
-      for n = 5 + made, #KEYS do redis.call('PEXPIRE', KEYS[n], ARGV[6]) end
+      for n = 8, #ARGV, 1000 do redis.call('LPUSH', KEYS[5], unpack(ARGV, n, math.min(n + 999, #ARGV))) end
       redis.call('HSET', KEYS[2], ARGV[1], ARGV[4])
       redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
       redis.call('ZADD', KEYS[3], ARGV[3], ARGV[1])
       redis.call('HSET', KEYS[4], 'last', ARGV[3])
-      if not redis.call('HGET', KEYS[4], 'epoch') then redis.call('HSET', KEYS[4], 'epoch', ARGV[8]) end
+      if not redis.call('HGET', KEYS[4], 'epoch') then redis.call('HSET', KEYS[4], 'epoch', ARGV[7]) end
       return outcome(1)
       """
     }

@@ -2,7 +2,7 @@
 /// common; all keys of a script are in one slot. Time is the shared store's own.
 enum SharedStoreScript: String, CaseIterable, Sendable {
   case renew, endLease, enter, update, leave, locate, register, claim, reaped, release, admit, consumeQuota, append, record
-  case addHistory, history, forgetHistory, directories, directoryHead, stageParts, commit, putGrants, grants
+  case addHistory, history, forgetHistory, directories, directoryHead, stageParts, commit, expireParts, putGrants, grants
 
   var source: String { Self.head + body }
 
@@ -230,7 +230,7 @@ enum SharedStoreScript: String, CaseIterable, Sendable {
       return false
       """
     case .addHistory, .history, .forgetHistory: historyBody
-    case .directories, .directoryHead, .stageParts, .commit: directoryBody
+    case .directories, .directoryHead, .stageParts, .commit, .expireParts: directoryBody
     case .putGrants, .grants: grantsBody
     }
   }

@@ -42,10 +42,10 @@ final class SharedStoreSeal: Sendable {
 
   /// - Parameter counted: the name of the number that a script may have prepended.
   func isGenuine(_ value: [UInt8], at position: String, counted: Character? = nil) -> Bool {
-    isSealed(value, position, counted) || failed(position)
+    isSealed(value, at: position, counted: counted) || failed(position)
   }
 
-  private func isSealed(_ value: [UInt8], _ position: String, _ counted: Character?) -> Bool {
+  private func isSealed(_ value: [UInt8], at position: String, counted: Character?) -> Bool {
     guard value.count > Self.tail, value.first == UInt8(ascii: "{"), value.suffix(Self.end.count).elementsEqual(Self.end) else {
       return false
     }
@@ -129,21 +129,21 @@ extension Duration { fileprivate var seconds: Int64 { components.seconds } }
 
 /// Positions of values, and their signatures. Without a seal nothing is signed, and every value is accepted.
 extension SharedStoreKeys {
-  func sealed(_ value: [UInt8], _ key: String, _ field: String = "") -> [UInt8] {
-    seal?.seal(value, at: Self.position(key, field)) ?? value
+  func sealed(_ value: [UInt8], at key: String, field: String = "") -> [UInt8] {
+    seal?.seal(value, at: Self.position(key, field: field)) ?? value
   }
-  func isGenuine(_ value: [UInt8], _ key: String, _ field: String = "", counted: Character? = nil) -> Bool {
-    seal?.isGenuine(value, at: Self.position(key, field), counted: counted) ?? true
+  func isGenuine(_ value: [UInt8], at key: String, field: String = "", counted: Character? = nil) -> Bool {
+    seal?.isGenuine(value, at: Self.position(key, field: field), counted: counted) ?? true
   }
-  func sealed(lines: [UInt8], _ key: String, _ field: String = "") -> [UInt8] {
-    seal?.sealed(lines: lines, at: Self.position(key, field)) ?? lines
+  func sealed(lines: [UInt8], at key: String, field: String = "") -> [UInt8] {
+    seal?.sealed(lines: lines, at: Self.position(key, field: field)) ?? lines
   }
-  func opened(lines: [UInt8], _ key: String, _ field: String = "") -> [UInt8]? {
+  func opened(lines: [UInt8], at key: String, field: String = "") -> [UInt8]? {
     guard let seal else { return lines }
-    return seal.opened(lines: lines, at: Self.position(key, field))
+    return seal.opened(lines: lines, at: Self.position(key, field: field))
   }
-  func isOver(_ end: Int64?, _ key: String) -> Bool { seal?.isOver(end, at: Self.position(key, "")) ?? false }
+  func isOver(_ end: Int64?, _ key: String) -> Bool { seal?.isOver(end, at: Self.position(key, field: "")) ?? false }
 
   /// No key contains a line break.
-  private static func position(_ key: String, _ field: String) -> String { "\(key)\n\(field)" }
+  private static func position(_ key: String, field: String) -> String { "\(key)\n\(field)" }
 }

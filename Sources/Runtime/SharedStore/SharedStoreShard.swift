@@ -1,4 +1,5 @@
 import Cluster
+import RESP
 import TrunklineBytes
 
 /// The command connection to one primary, and the commands that wait for its answers, which arrive in the order of the commands.
@@ -21,7 +22,7 @@ final class SharedStoreShard {
     var redirections = 0
   }
 
-  let address: SharedStoreSettings.Address
+  let address: RedisServers.Address
   /// A tag in one of its slots, for its marker.
   let tag: String
   var link: SharedStoreLink?
@@ -34,7 +35,7 @@ final class SharedStoreShard {
   /// Commands in a row that timed out.
   private var late = 0
 
-  init(_ address: SharedStoreSettings.Address, tag: String, at now: Instant) {
+  init(_ address: RedisServers.Address, tag: String, at now: Instant) {
     (self.address, self.tag, receivedAt) = (address, tag, now)
   }
 
@@ -69,7 +70,8 @@ final class SharedStoreShard {
     looked = max(looked, head)
     if head == queue.count {
       queue.removeAll(keepingCapacity: true)
-      (head, looked) = (0, 0)
+      head = 0
+      looked = 0
     } else if head >= 1_024, head * 2 >= queue.count {
       queue.removeFirst(head)
       looked -= head
@@ -107,7 +109,8 @@ final class SharedStoreShard {
   func removeAll() -> [SharedStoreRequestID] {
     defer {
       queue = []
-      (head, looked) = (0, 0)
+      head = 0
+      looked = 0
     }
     return queue[head...].compactMap(\.id)
   }

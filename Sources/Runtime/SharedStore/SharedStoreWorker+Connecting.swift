@@ -8,7 +8,7 @@ import TrunklinePlatform
 extension SharedStoreWorker {
   /// A primary, and a tag in one of its slots.
   struct Primary {
-    var address: SharedStoreSettings.Address
+    var address: RedisServers.Address
     var tag: String
   }
 
@@ -22,7 +22,7 @@ extension SharedStoreWorker {
 
   // MARK: Sentinel
 
-  private func askSentinel(_ addresses: [SharedStoreSettings.Address], _ name: String, asked: Int, last: String = "") {
+  private func askSentinel(_ addresses: [RedisServers.Address], _ name: String, asked: Int, last: String = "") {
     guard asked < addresses.count else { return fail("no Sentinel returned the primary; \(last)") }
     let address = addresses[(firstAddress + asked) % addresses.count]
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
@@ -37,7 +37,7 @@ extension SharedStoreWorker {
         link.close()
         let parts = replies.last?.elements ?? []
         if parts.count == 2, let host = parts[0].text, let port = parts[1].text.flatMap({ UInt16($0) }) {
-          return greet([Primary(address: SharedStoreSettings.Address(host, port), tag: SharedStoreKeys.nodes)], slots: [])
+          return greet([Primary(address: RedisServers.Address(host, port), tag: SharedStoreKeys.nodes)], slots: [])
         }
         why = if case .error(let text)? = replies.last { "\(address): \(text)" } else { "\(address) does not know \(name)" }
       }
@@ -47,7 +47,7 @@ extension SharedStoreWorker {
 
   // MARK: Redis Cluster
 
-  private func askCluster(_ addresses: [SharedStoreSettings.Address], asked: Int, last: String = "") {
+  private func askCluster(_ addresses: [RedisServers.Address], asked: Int, last: String = "") {
     guard asked < addresses.count else { return fail("no node of the Redis Cluster answers; \(last)") }
     let address = addresses[(firstAddress + asked) % addresses.count]
     let mine = attempt
@@ -77,9 +77,9 @@ extension SharedStoreWorker {
   }
 
   /// `CLUSTER SLOTS` → primaries, and the primary of each slot; nil if a slot has none.
-  static func map(_ ranges: [RESPValue], from asked: SharedStoreSettings.Address) -> (primaries: [Primary], slots: [UInt16])? {
+  static func map(_ ranges: [RESPValue], from asked: RedisServers.Address) -> (primaries: [Primary], slots: [UInt16])? {
     var slots = [UInt16](repeating: .max, count: SharedStoreKeys.slots)
-    var addresses: [SharedStoreSettings.Address] = []
+    var addresses: [RedisServers.Address] = []
     for range in ranges {
       guard let parts = range.elements, parts.count >= 3, let first = parts[0].number, let last = parts[1].number,
         0 <= first, first <= last, last < SharedStoreKeys.slots, let primary = parts[2].elements, primary.count >= 2,
@@ -87,7 +87,7 @@ extension SharedStoreWorker {
       else { return nil }
       // a node that does not know its own address leaves it empty
       let host = primary[0].text.flatMap { $0.isEmpty || $0 == "?" ? nil : $0 } ?? asked.host
-      let address = SharedStoreSettings.Address(host, port)
+      let address = RedisServers.Address(host, port)
       let index = addresses.firstIndex(of: address) ?? addresses.count
       if index == addresses.count { addresses.append(address) }
       guard addresses.count <= Limits.shards else { return nil }
@@ -149,7 +149,7 @@ extension SharedStoreWorker {
     }
   }
 
-  private func subscribe(_ address: SharedStoreSettings.Address) {
+  private func subscribe(_ address: RedisServers.Address) {
     let mine = attempt
     let channels = [keys.channel(to: node.node), keys.everybody]
     let commands = greeting.subscription(channels)
@@ -180,7 +180,7 @@ extension SharedStoreWorker {
     if missing == 0 { becomeUp() }
   }
 
-  private func warn(_ address: SharedStoreSettings.Address, _ text: String) {
+  private func warn(_ address: RedisServers.Address, _ text: String) {
     logger.warning("shared-store", metadata: ["address": "\(address)", "why": "\(text)"])
   }
 }

@@ -9,7 +9,7 @@ extension SharedStoreWorker {
   func replied(_ value: RESPValue, _ shard: SharedStoreShard) {
     guard let waiting = shard.next(at: loop.now) else { return fail("\(shard.address): an answer to no command") }
     guard let id = waiting.id, let command = waiting.command else { return }
-    if case .error(let why) = value { return refused(why, waiting, id, command, shard) }
+    if case .error(let why) = value { return refused(why, waiting: waiting, id: id, command: command, on: shard) }
     metrics.elapsed.record(loop.now - waiting.sent)
     if let again = command.repair(value, from: node) { return send(again, to: shard, id) }
     guard let reply = command.read(value, &leases) else {
@@ -21,8 +21,8 @@ extension SharedStoreWorker {
   }
 
   private func refused(
-    _ why: String, _ waiting: SharedStoreShard.Waiting, _ id: SharedStoreRequestID, _ command: SharedStoreCommand,
-    _ shard: SharedStoreShard
+    _ why: String, waiting: SharedStoreShard.Waiting, id: SharedStoreRequestID, command: SharedStoreCommand,
+    on shard: SharedStoreShard
   ) {
     if why.hasPrefix("NOSCRIPT") {
       // The scripts were flushed: this one is sent as text, and later commands of its slot are sent again after it.
@@ -31,7 +31,7 @@ extension SharedStoreWorker {
       for next in later { if let command = next.command, let id = next.id { send(command, to: shard, id, asText: true) } }
       return
     }
-    if why.hasPrefix("MOVED ") || why.hasPrefix("ASK ") { return redirected(why, waiting, id, command) }
+    if why.hasPrefix("MOVED ") || why.hasPrefix("ASK ") { return redirected(why, waiting: waiting, id: id, command: command) }
     let lastFailure = String(decoding: Array(why.utf8.prefix(Limits.errorBytes)), as: UTF8.self)
     if command.isOfLease { leaseRefused(lastFailure) }
     refuse(id, .refused(lastFailure))
@@ -43,12 +43,12 @@ extension SharedStoreWorker {
 
   /// `MOVED 3999 127.0.0.1:6381`: another node has the slot for good; `ASK`: for this command only.
   private func redirected(
-    _ why: String, _ waiting: SharedStoreShard.Waiting, _ id: SharedStoreRequestID, _ command: SharedStoreCommand
+    _ why: String, waiting: SharedStoreShard.Waiting, id: SharedStoreRequestID, command: SharedStoreCommand
   ) {
     let parts = why.split(separator: " ")
     guard parts.count >= 3, let slot = Int(parts[1]), (0..<SharedStoreKeys.slots).contains(slot),
       slots.count == SharedStoreKeys.slots,
-      waiting.redirections < Limits.redirections, let address = SharedStoreSettings.Address(String(parts[2])),
+      waiting.redirections < Limits.redirections, let address = RedisServers.Address(String(parts[2])),
       let index = shards.firstIndex(where: { $0.address == address })
     else {
       refuse(id, .refused(String(why.prefix(Limits.errorBytes))))
@@ -70,8 +70,8 @@ extension SharedStoreWorker {
     metrics.messages.increment()
     guard let content = parts[2].content,
       let stored = ValueCoding.decode(StoredMessage.self, content, limit: Cluster.Limits.messageBytes),
-      let (message, from) = stored.value, let channel = parts[1].text, keys.isGenuine(content, channel),
-      !keys.isOver(stored.e, channel)
+      let (message, from) = stored.value, let channel = parts[1].text, keys.isGenuine(content, at: channel),
+      !keys.isOver(stored.end, channel)
     else {
       messagesDropped += 1
       return

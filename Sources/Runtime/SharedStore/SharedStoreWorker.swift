@@ -170,7 +170,7 @@ final class SharedStoreWorker {
 
   /// Connects, sends `commands` and waits for `expected` answers.
   func open(
-    _ address: SharedStoreSettings.Address, _ commands: [RESPCommand], expected: Int,
+    _ address: RedisServers.Address, _ commands: [RESPCommand], expected: Int,
     bounds: RESPReader.Bounds = RESP.Limits.reply,
     within time: Duration, then: @escaping (SharedStoreDialog.Outcome) -> Void
   ) {
@@ -229,7 +229,8 @@ final class SharedStoreWorker {
     subscription?.close()
     subscription = nil
     let gone = shards
-    (shards, slots) = ([], [])
+    shards = []
+    slots = []
     for shard in gone {
       shard.link?.close()
       shard.link = nil

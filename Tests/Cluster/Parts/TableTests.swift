@@ -57,10 +57,48 @@ import TrunklineBytes
     calls.confirm(callID(1), sent: seconds(9))
     calls.confirm(callID(2), sent: seconds(5))
     calls.confirm(callID(4), sent: seconds(1))
-    #expect(calls.missing(from: [], storedBefore: seconds(5)) == [callID(1)] && calls.hasStored)
-    #expect(calls.missing(from: [callID(1)], storedBefore: seconds(6)) == [callID(2)])
+    #expect(calls.missing(from: [], storedBefore: seconds(5), most: 9) == [callID(1)] && calls.hasStored)
+    #expect(calls.missing(from: [callID(1)], storedBefore: seconds(6), most: 9) == [callID(2)])
+    #expect(calls.missing(from: [], storedBefore: seconds(6), most: 1) == [callID(1)])
     calls.unconfirmAll()
-    #expect(calls.missing(from: [], storedBefore: seconds(9)).isEmpty && !calls.hasStored)
+    #expect(calls.missing(from: [], storedBefore: seconds(9), most: 9).isEmpty && !calls.hasStored)
+  }
+
+  @Test func `what was confirmed before the store lost its data does not count, whatever the order of inputs`() {
+    var calls = CallTable()
+    for call in 1...3 { _ = calls.start(line(call), ["alice"]) }
+    calls.confirm(callID(1), sent: seconds(1))
+    calls.confirm(callID(2), sent: seconds(1))
+    calls.unconfirmAll()
+    calls.unconfirm(callID(1))
+    #expect(!calls.hasStored && calls.end(callID(2))?.putSent == nil && !calls.isStored(callID(1)))
+    calls.confirm(callID(1), sent: seconds(5))
+    calls.confirm(callID(1), sent: seconds(7))
+    #expect(calls.hasStored && calls.isStored(callID(1)) && calls.end(callID(1))?.putSent == seconds(5) && !calls.hasStored)
+    calls.confirm(callID(3), sent: seconds(8))
+    calls.unconfirm(callID(3))
+    calls.unconfirm(callID(3))
+    #expect(!calls.hasStored)
+    calls.unconfirmAll()
+    calls.confirm(callID(3), sent: seconds(9))
+    #expect(calls.hasStored)
+  }
+
+  @Test func `calls with an entry and calls without one are read in pages, each call in one of the two`() {
+    var calls = CallTable()
+    for call in [4, 2, 3, 1] { _ = calls.enter(callID(call), ["alice"], .incoming) }
+    calls.count(callID(5), trunk: "carrier")
+    _ = calls.start(line(3), ["alice"])
+    _ = calls.start(line(3), ["alice"])
+    #expect(calls.entered(after: nil, most: 9) == [callID(3)])
+    #expect(calls.unstarted(after: nil, most: 2) == [callID(1), callID(2)])
+    #expect(calls.unstarted(after: callID(2), most: 9) == [callID(4), callID(5)])
+    _ = calls.end(callID(3))
+    _ = calls.end(callID(1))
+    calls.leave(callID(2), user: "alice")
+    calls.dropIfEmpty(callID(2))
+    calls.dropIfEmpty(callID(4))
+    #expect(calls.entered(after: nil, most: 9).isEmpty && calls.unstarted(after: nil, most: 9) == [callID(4), callID(5)])
   }
 
   @Test func `entries are read in pages, in the order of their ids`() {
@@ -96,7 +134,35 @@ import TrunklineBytes
     #expect(devices.disconnect(key("alice"), SessionID("s2")) && !devices.disconnect(key("alice"), SessionID("s2")))
     devices.entered(key("alice"), since: 1)
     devices.unenter(key("alice"))
-    #expect(!devices.hasAny(of: "alice") && !devices.has(key("alice")) && devices.inOrder.isEmpty)
+    #expect(!devices.hasAny(of: "alice") && !devices.has(key("alice")) && devices.page(after: 0, most: 9).isEmpty)
+  }
+
+  @Test func `devices are read in pages in the order of their connecting, and one of each user is its first`() {
+    var devices = DeviceTable()
+    for (user, device) in [("bob", "tablet"), ("alice", "phone"), ("bob", "phone"), ("carol", "phone")] {
+      devices.connect(Whereabouts(key(user, device), at: us, session: SessionID("s1"), state: .fg), at: .zero)
+    }
+    let first = devices.page(after: 0, most: 3)
+    #expect(first.map(\.whereabouts.device) == [key("bob", "tablet"), key("alice"), key("bob")])
+    #expect(first.map { devices.isFirstOfUser($0) } == [true, true, false])
+    holds(devices.disconnect(key("bob", "tablet"), SessionID("s1")))
+    holds(devices.disconnect(key("alice"), SessionID("s1")))
+    #expect(devices.page(after: 0, most: 1).map { devices.isFirstOfUser($0) } == [true])
+    #expect(devices.page(after: first[2].number, most: 9).map(\.whereabouts.device) == [key("carol")])
+    #expect(devices.page(after: 99, most: 9).isEmpty)
+  }
+
+  @Test func `what was entered before the store lost its data does not count`() {
+    var devices = DeviceTable()
+    devices.connect(location("s1"), at: .zero)
+    devices.entered(key("alice"), since: 7)
+    devices.unenterAll()
+    #expect(devices[key("alice")]?.isEntered == false && devices.devices(of: "alice").first?.isEntered == false)
+    devices.entered(key("alice"), since: 8)
+    #expect(devices[key("alice")]?.isEntered == true && devices[key("alice")]?.since == 8)
+    devices.unenter(key("alice"))
+    devices.unenterAll()
+    #expect(devices.page(after: 0, most: 1).first?.isEntered == false)
   }
 }
 
@@ -124,7 +190,7 @@ import TrunklineBytes
     memory.forget(key("bob"))
     memory.forget(key("alice"))
     memory.forget(key("alice"))
-    #expect(memory.devices(of: "alice") == [] && memory.sortedUsers == ["alice"])
+    #expect(memory.devices(of: "alice") == [] && Array(memory.page(below: nil, most: 9).users) == ["alice"])
   }
 }
 

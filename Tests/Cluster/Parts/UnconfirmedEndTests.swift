@@ -12,7 +12,7 @@ import TrunklineBytes
   private func open(_ calls: Int = 1) -> (ends: UnconfirmedEnds, step: Step) {
     var (ends, step) = (UnconfirmedEnds(us), Step.at(10))
     ends.leaseEnded(&step)
-    for call in 0..<calls { #expect(ends.hold(callID(call), stored, nil, &step)) }
+    for call in 0..<calls { #expect(ends.hold(callID(call), putSent: stored, tombstone: nil, &step)) }
     return (ends, step)
   }
   private func page(_ calls: [Int], next: UInt64 = 0, dropped: Int = 0) -> Result<SharedStoreReply, SharedStoreFailure> {
@@ -21,9 +21,10 @@ import TrunklineBytes
 
   @Test func `a record waits only while others may have closed its call, and only if the call had an entry`() {
     var (ends, step) = (UnconfirmedEnds(us), Step.at(10))
-    #expect(!ends.hold(callID(1), stored, nil, &step))
+    #expect(!ends.hold(callID(1), putSent: stored, tombstone: nil, &step))
     ends.leaseEnded(&step)
-    #expect(!ends.hold(callID(1), nil, nil, &step) && ends.hold(callID(2), stored, nil, &step))
+    #expect(
+      !ends.hold(callID(1), putSent: nil, tombstone: nil, &step) && ends.hold(callID(2), putSent: stored, tombstone: nil, &step))
     #expect(ends.count == 1 && step.due == [.unconfirmedEnds])
   }
 
@@ -83,6 +84,52 @@ import TrunklineBytes
         ? ends.flushed(&step) : ends.read(page([], dropped: 1), sent: seconds(20), live: CallTable(), &step).released
       #expect(released.map(\.call) == (0..<3).map(callID) && ends.isEmpty && ends.isOpen == isFlush)
     }
+  }
+
+  @Test func `many records are released in steps, and those that are left wait again if the lease ends before`() {
+    let most = Limits.releasesPerStep
+    var (ends, step) = open(2 * most + 1)
+    #expect(ends.leaseIsBack(hadNone: false, hasStoredCalls: true, &step).count == most && ends.count == most + 1)
+    #expect(step.timers.next == step.now + Limits.restoreStep)
+    step = Step.at(10.02, after: step)
+    #expect(ends.due(&step).map(\.call) == (most..<2 * most).map(callID))
+    ends.leaseEnded(&step)
+    holds(ends.hold(callID(9_999), putSent: stored, tombstone: nil, &step))
+    step = Step.at(10.04, after: step)
+    #expect(ends.due(&step).isEmpty && ends.count == 2 && ends.has(callID(2 * most)))
+    #expect(ends.end(&step).map(\.call) == [callID(2 * most), callID(9_999)] && step.due.isEmpty)
+  }
+
+  @Test func `records that began to wait after a release do not end with it`() {
+    var (ends, step) = open(Limits.releasesPerStep + 1)
+    _ = ends.flushed(&step)
+    holds(ends.hold(callID(9_999), putSent: stored, tombstone: nil, &step))
+    step = Step.at(10.02, after: step)
+    #expect(ends.due(&step).map(\.call) == [callID(Limits.releasesPerStep)] && ends.count == 1)
+    #expect(ends.due(&step).isEmpty && step.timers.next == seconds(10) + Limits.confirmation)
+  }
+
+  @Test func `a process that ends releases all at once`() {
+    var (ends, step) = open(2 * Limits.releasesPerStep)
+    #expect(ends.stop(&step).count == 2 * Limits.releasesPerStep && ends.isEmpty && step.due.isEmpty)
+    #expect(ends.stop(&step).isEmpty)
+  }
+
+  @Test func `a reading reports so many missing entries that their claims are sent in one step; the next one reports the others`()
+  {
+    var (ends, step) = (UnconfirmedEnds(us), Step.at(10))
+    var live = CallTable()
+    for call in 0..<Limits.claimsPerReading + 7 {
+      _ = live.start(line(call), ["alice"])
+      live.confirm(callID(call), sent: stored)
+    }
+    ends.leaseEnded(&step)
+    _ = ends.leaseIsBack(hadNone: true, hasStoredCalls: true, &step)
+    #expect(ends.read(page([]), sent: seconds(10), live: live, &step).missing == (0..<Limits.claimsPerReading).map(callID))
+    for call in 0..<Limits.claimsPerReading { live.unconfirm(callID(call)) }
+    step = Step.at(13, after: step)
+    ends.startReading(isSecond: true, &step)
+    #expect(ends.read(page([]), sent: seconds(13), live: live, &step).missing.count == 7)
   }
 
   @Test func `with no further input each record is released when its time is over`() {
