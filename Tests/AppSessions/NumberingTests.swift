@@ -163,7 +163,9 @@ import TrunklineBytes
   @Test func `too many messages a second close with 1008, a full replay does not`() throws {
     var bench = Bench()
     let client = try bench.login()
-    for n in 1...256 { bench.send(.iceEnd(ICECandidateLine()), on: client.connection, seq: n, call: callA) }
+    for n in 1...256 {
+      bench.send(.mediaActive(MediaActive(capture: true, playout: true)), on: client.connection, seq: n, call: callA)
+    }
     #expect(bench.closed(client.connection) == nil)
     for _ in 0..<400 { bench.send(.ping, on: client.connection) }
     #expect(bench.closed(client.connection) == .policy)

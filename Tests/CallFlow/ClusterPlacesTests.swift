@@ -43,7 +43,7 @@ extension ClusterTests {
     world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 503, cause: nil, byTransport: false)))
     world.pass(.seconds(2))
     world.expectRecord(.trunkFailed, by: .trunk, sip: 503)
-    #expect(world.machine.callsOfTrunk.isEmpty)
+    #expect(world.machine.trunksWithCalls.isEmpty)
   }
 
   @Test(arguments: [true, false]) func `without a slot on any trunk the call fails with the first one's answer`(endsBefore: Bool)
@@ -85,6 +85,23 @@ extension ClusterTests {
     world.pass(.seconds(2))
     #expect(world.invites.count == (isAdmitted ? 1 : 0) && world.records.count == (isAdmitted ? 0 : 1))
     if !isAdmitted { #expect(world.records.first?.end.detail == "diversion: trunkLimit") }
+  }
+
+  @Test func `a device is not pushed to while a diversion waits for its slot, and no timer stops`() throws {
+    let world = world { routing in
+      routing.trunks = [Self.trunk("carrier")]
+      routing.users[0].diversions = Diversions([.declined: .init(.number("+491701234567", showsCaller: false))])
+    }
+    world.register([Surroundings.tablet])
+    world.connect(Surroundings.tablet)
+    world.connect(phone)
+    world.invite()
+    let call = try located(world)
+    #expect(world.isOK(world.request(phone, .callReject(CallReject()), call: call)) && world.seats == ["admit carrier 5"])
+    world.pass(.seconds(5))
+    #expect(world.pushes.isEmpty && world.records.isEmpty)
+    world.feed(.admitted(call, trunk: "carrier", true))
+    #expect(world.invites.count == 1)
   }
 
   @Test func `calls a second are shared by the nodes that take calls`() {

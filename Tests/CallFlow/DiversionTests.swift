@@ -63,7 +63,7 @@ private let mobile = "+15558887777"
     world.expectRecord(.remoteHangup, by: .trunk)
     #expect(diversion(world)?.why == .noAnswer && diversion(world)?.number == mobile && diversion(world)?.trunk == "carrier")
     #expect(diversion(world)?.sipCallId == world.invites.first?.callID && world.records[0].sipCallId == "call-2@carrier")
-    #expect(world.records[0].connectedMs == 60_000 && world.machine.legs.isEmpty)
+    #expect(world.records[0].connectedMs == 60_000 && world.machine.calls.legs.isEmpty)
   }
 
   @Test func `SRV-7: early media of the number reaches the caller before its 200`() throws {
@@ -172,7 +172,8 @@ private let mobile = "+15558887777"
     world.feed(.sip(.legClosed(leg)))
     world.expectRecord(.remoteHangup)
     #expect(
-      diversion(world)?.trunk == "other" && diversion(world)?.sipCallId == world.invites[1].callID && world.machine.legs.isEmpty)
+      diversion(world)?.trunk == "other" && diversion(world)?.sipCallId == world.invites[1].callID
+        && world.machine.calls.legs.isEmpty)
   }
 
   @Test func `the number does not answer in the ring window: CANCEL there, 480 here`() throws {

@@ -17,7 +17,7 @@ import TrunklineSIPDialogs
     world.feed(.events(.init(isOn: true, hasDigits: digits)))
     return world
   }
-  private func facts(_ event: GatewayEvent) -> CallFacts? { if case .call(let facts) = event.facts { facts } else { nil } }
+  private func facts(_ event: GatewayEvent) -> CallEventFacts? { if case .call(let facts) = event.facts { facts } else { nil } }
   private func calls(_ world: Surroundings) -> [GatewayEvent.Kind] { world.events.filter { facts($0) != nil }.map(\.kind) }
 
   @Test func `a call is told from its start to its connection, and not unless events are on`() throws {

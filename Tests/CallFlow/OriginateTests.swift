@@ -91,7 +91,7 @@ private let number = "+15557654321"
     world.pass(.seconds(46))
     #expect(world.received[phone]?.last == "call.cancel unanswered" && world.trunkReceived == [])
     world.expectRecord(.unanswered, by: .gateway)
-    #expect(world.machine.summaries.isEmpty && world.machine.callsOfTrunk.isEmpty && world.machine.legs.isEmpty)
+    #expect(world.machine.summaries.isEmpty && world.machine.trunksWithCalls.isEmpty && world.machine.calls.legs.isEmpty)
   }
 
   @Test func `the user declines: no INVITE`() throws {

@@ -46,7 +46,7 @@ private let phone = Surroundings.phone
     let transfer = try #require(world.records.first?.transfers?.first)
     #expect(transfer.by == .trunk && transfer.number == "+15558880000" && transfer.referredBy == "<sip:bob@x>")
     #expect(transfer.trunk == "carrier" && transfer.sipCallId == made.invite.callID && transfer.sip == 200)
-    #expect(world.machine.legs.isEmpty)
+    #expect(world.machine.calls.legs.isEmpty)
   }
 
   @Test func `a transfer that fails leaves the call where it was`() throws {
@@ -106,7 +106,7 @@ private let phone = Surroundings.phone
       }
       world.feed(.sip(.legClosed(made.leg)))
       world.expectRecord(.remoteHangup, by: .trunk)
-      #expect(world.machine.legs.isEmpty)
+      #expect(world.machine.calls.legs.isEmpty)
     }
   }
 
@@ -119,7 +119,7 @@ private let phone = Surroundings.phone
     #expect(world.trunkReceived.suffix(2) == ["CANCEL", "BYE"])
     for leg in [made.leg, leg] { world.feed(.sip(.legClosed(leg))) }
     world.expectRecord(.localEnd, by: .app)
-    #expect(world.machine.legs.isEmpty)
+    #expect(world.machine.calls.legs.isEmpty)
   }
 
   @Test func `a REFER is under the user's outbound rules`() throws {
@@ -254,7 +254,7 @@ private let phone = Surroundings.phone
     world.feed(.sip(.legClosed(next)))
     world.expectRecord(.remoteHangup, by: .trunk)
     #expect(world.records.first?.transfers?.map(\.sipCallId) == ["r"])
-    #expect(world.machine.legs.isEmpty)
+    #expect(world.machine.calls.legs.isEmpty)
   }
 
   @Test func `the app transfers: REFER, call-transferred, and our part is over`() throws {

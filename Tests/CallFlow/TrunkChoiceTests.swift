@@ -100,7 +100,7 @@ private let call = Identifier(high: 5, low: 5)
     world.request(phone, .callEnd(CallEnd()), call: call)
     world.feed(.sip(.legClosed(second)))
     world.expectRecord(.localEnd, by: .app, sip: 200)
-    #expect(world.records.first?.trunk == "b" && world.machine.callsOfTrunk.isEmpty)
+    #expect(world.records.first?.trunk == "b" && world.machine.trunksWithCalls.isEmpty)
   }
 
   @Test(arguments: [false, true], [false, true])
@@ -132,7 +132,7 @@ private let call = Identifier(high: 5, low: 5)
     world.request(phone, .callEnd(CallEnd()), call: call)
     world.feed(.sip(.legClosed(last)))
     world.expectRecord(.localEnd, by: .app, sip: 200)
-    #expect(world.machine.callsOfTrunk.isEmpty)
+    #expect(world.machine.trunksWithCalls.isEmpty)
   }
 
   @Test(arguments: [486, 404, 603, 480, 487]) func `what the called party says is final`(code: Int) throws {
@@ -339,6 +339,6 @@ private let call = Identifier(high: 5, low: 5)
     world.feed(.setTrunk("a", isDisabled: false))
     #expect(world.machine.trunkStatuses(at: world.now).first?.up == true)
     world.feed(.setTrunk("nobody", isDisabled: true))
-    #expect(world.machine.disabledTrunks.isEmpty)
+    #expect(!world.machine.trunkCapacity.isDisabled("nobody"))
   }
 }

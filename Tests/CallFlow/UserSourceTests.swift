@@ -17,8 +17,11 @@ private let number = "+15557000001"
 @Suite struct UserSourceTests {
   private static let source = UserSource(Webhook(url: "http://127.0.0.1/users", key: Redacted([1])), cache: .seconds(60))
 
-  private func world(_ configure: @escaping (inout Routing) -> Void = { _ in }) -> Surroundings {
-    Surroundings { _, routing in
+  private func world(
+    bounds: (calls: Int, ofUser: Int)? = nil, _ configure: @escaping (inout Routing) -> Void = { _ in }
+  ) -> Surroundings {
+    Surroundings { configuration, routing in
+      if let bounds { (configuration.bounds.calls, configuration.bounds.callsPerUser) = bounds }
       routing.directory = UserDirectory(routing.users, anyone: .init(id: "", numbers: []))
       routing.userSource = Self.source
       configure(&routing)
@@ -164,14 +167,18 @@ private let number = "+15557000001"
   }
 
   @Test func `what can be refused without an answer asks nobody`() {
-    let world = world()
-    online(world)
-    world.feed(.userKnown(.number("+15557654321"), .unknownUser))
-    #expect(world.code(start(world, phone, 1, to: "+15559000001", account: "work")) == .forbidden)
-    #expect(world.isOK(start(world, phone, 2, to: "+15557654321")))
-    world.machine.configuration.bounds.callsPerUser = 1
-    #expect(world.code(start(world, phone, 3, to: "+15559000002")) == .tooMany)
-    world.machine.configuration.bounds.calls = 1
+    func calling(_ bounds: (calls: Int, ofUser: Int)? = nil) -> Surroundings {
+      let world = self.world(bounds: bounds)
+      online(world)
+      world.feed(.userKnown(.number("+15557654321"), .unknownUser))
+      #expect(world.isOK(start(world, phone, 2, to: "+15557654321")))
+      return world
+    }
+    let free = calling()
+    #expect(free.code(start(free, phone, 1, to: "+15559000001", account: "work")) == .forbidden && free.userQuestions == [])
+    let busy = calling((calls: 9, ofUser: 1))
+    #expect(busy.code(start(busy, phone, 3, to: "+15559000002")) == .tooMany && busy.userQuestions == [])
+    let world = calling((calls: 1, ofUser: 9))
     #expect(world.code(start(world, phone, 4, to: "+15559000003")) == .overload)
     guard case .failure(let failure)? = world.originate(.init(user: "carol", to: "+15559000004")) else {
       return #expect(Bool(false), "it was taken")

@@ -69,6 +69,27 @@ private let bob = DeviceKey(user: "bob", device: "b")
     #expect(world.gone("b2") == [.unknown])
   }
 
+  @Test func `an offer that the winner acks after its answer, and one that is due when pushes are switched off, stop no timer`()
+    throws
+  {
+    for isWinner in [true, false] {
+      let world = Surroundings(pushes: true)
+      world.register()
+      world.connect(phone)
+      world.invite()
+      let call = try #require(world.offeredCall())
+      if isWinner {
+        world.warm(phone, call)
+        #expect(world.isOK(world.request(phone, .callAnswer(CallAnswer()), call: call)))
+        world.feed(.app(.offerAcked(phone, SessionID("phone"), call: call)))
+      } else {
+        world.feed(.push(nil))
+      }
+      world.pass(.seconds(6))
+      #expect(world.pushes.isEmpty && world.trunkReceived == (isWinner ? ["200"] : []))
+    }
+  }
+
   @Test func `a killed app rejects over HTTP: declined everywhere, ok again when repeated`() throws {
     let world = Surroundings(pushes: true)
     world.register()

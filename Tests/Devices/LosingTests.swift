@@ -127,6 +127,25 @@ import TrunklineBytes
     #expect(Set(registry.all.map(\.key.user)) == ["bob", "carol", "dave"])
   }
 
+  @Test func `a registration searches a part of a full table, and the next one goes on behind it`() throws {
+    let (most, old) = (2 * Limits.usersPerStaleLook + 10, 31 * 86_400_000 as Int64)
+    var registry = DeviceRegistry(
+      (0..<most).map { number in
+        // the last two in the order of the users are stale
+        var device = Device(key: key("u\(10_000 + number)", "phone"), at: number < most - 2 ? old : 0)
+        device.doNotDisturb = true
+        return device
+      }, most: most)
+    let prefs = DevicePut(prefs: .init(dnd: true))
+    for _ in 0..<2 { #expect(throws: DeviceError.self) { try registry.put(prefs, by: key("new", "phone"), at: old) } }
+    _ = try registry.put(prefs, by: key("new", "phone"), at: old)
+    _ = try registry.put(prefs, by: key("newer", "phone"), at: old)
+    #expect(registry.count == most)
+    // the search is over; the next one begins a minute later, at the first user
+    #expect(throws: DeviceError.self) { try registry.put(prefs, by: key("newest", "phone"), at: old) }
+    #expect(throws: DeviceError.self) { try registry.put(prefs, by: key("newest", "phone"), at: old + 59_000) }
+  }
+
   @Test func `a full table forgets whoever was not heard of for the longest time`() {
     var registry = DeviceRegistry([], most: 3)
     func learn(_ user: String, _ count: Int = 1) {

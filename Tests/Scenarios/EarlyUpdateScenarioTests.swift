@@ -8,12 +8,11 @@ import TrunklineSIP
 extension Carrier {
   /// An UPDATE with an offer in the early dialog of the gateway's INVITE, sent again like any request.
   fileprivate func sendUpdate() {
-    guard let (id, leg) = agent.legs.first, !leg.value.dialog.remoteTag.isEmpty else { return }
-    agent.legs[id]?.value.dialog.localSequence += 1
-    guard let dialog = agent.legs[id]?.value.dialog else { return }
+    guard let leg = agent.legs.all.first, !leg.dialog.remoteTag.isEmpty else { return }
+    guard let dialog = agent.legs[leg.id]?.value.nextRequest(fork: nil) else { return }
     let content = RequestContent(body: Self.sdp(port: 6_500), refreshesTarget: true)
     let (bytes, _) = agent.request(
-      .update, in: dialog, sequence: dialog.localSequence, branch: "z9hG4bKearly", base: leg.value.flow, content)
+      .update, in: dialog, sequence: dialog.localSequence, branch: "z9hG4bKearly", base: leg.flow, content)
     for ms in [0, 500, 1_500, 3_500, 7_500] {
       world.after(.milliseconds(ms)) { [self] in if !loses(bytes) { deliver(bytes) } }
     }

@@ -45,16 +45,7 @@ extension Handset {
       describe(call, generation, setup: "actpass")
     case .media(let call, .close): closedMedia.insert(call)
     case .media(let call, let request): lookAt(request, of: call)
-    case .audio(let request):
-      audio.append(request)
-      steps.append("device  \(request)")
-      if isAudioBroken, request == .configure { give(.audioFailed(.configure)) }
-      if request == .start { lookAtStart() }
-      guard request == .start || request == .stop else { return }
-      isAudioRunning = request == .start
-      // the unit takes a moment
-      let runs = isAudioRunning
-      world.after(.milliseconds(15)) { [self] in if isAudioRunning == runs { give(.audioRuns(runs ? .running : .idle)) } }
+    case .audio(let request): perform(request)
     case .needsToken: askBackend()
     case .tokenStale: hasTokenFault = true
     case .post(let reject, let call, let wake, _): post(reject, call, wake.exposed)
@@ -68,6 +59,18 @@ extension Handset {
     case .further, .relays, .digit, .transferred, .loggedOut, .registered, .directory, .read, .historyChanged, .tested:
       break
     }
+  }
+
+  private func perform(_ request: AudioRequest) {
+    audio.append(request)
+    steps.append("device  \(request)")
+    if isAudioBroken, request == .configure { give(.audioFailed(.configure)) }
+    if request == .start { lookAtStart() }
+    guard request == .start || request == .stop else { return }
+    isAudioRunning = request == .start
+    // the unit takes a moment
+    let runs = isAudioRunning
+    world.after(.milliseconds(15)) { [self] in if isAudioRunning == runs { give(.audioRuns(runs ? .running : .idle)) } }
   }
 
   func perform(_ action: ClientSession.Action) {

@@ -95,7 +95,7 @@ struct Checklist {
     let events = events(phone)
     let delegate = try #require(events.firstIndex(of: "app hasDelegate"))
     #expect(delegate < (try #require(events.firstIndex(of: "app report"))))
-    // R22 sees a report off the delegate's queue, R19 and CFG-2 a call without a delegate
+    // R22 sees a report off the delegate's queue, R19 and R31 a call without a delegate
     #expect(!phone.log.contains { $0.contains("queue=other") } && phone.violations == [])
   }
 

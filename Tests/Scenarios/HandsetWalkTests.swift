@@ -22,9 +22,25 @@ import TrunklineSIPDialogs
   }
 
   private func walk(_ seed: UInt64) -> (steps: [String], problems: [String]) {
+    let walk = HandsetWalk(seed: seed)
+    for _ in 0..<12 { walk.step() }
+    return (walk.steps, walk.problemsAtEnd())
+  }
+}
+
+/// One random walk of a phone, the caller and the network.
+private final class HandsetWalk {
+  private let random: RandomSource
+  private let world: World
+  private let handset: Handset
+  private var legs: [LegID] = []
+  private var content: CallPush?
+  private(set) var steps: [String] = []
+
+  init(seed: UInt64) {
     let random = RandomSource.seeded(seed)
     func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
-    let world = World(seed: seed)
+    world = World(seed: seed)
     var rules = SystemRules.strict
     rules.mustReport = [.always, .unlessActive, .atRandom][pick(3)]
     rules.activatesAfterUnhold = pick(2) == 0
@@ -33,100 +49,117 @@ import TrunklineSIPDialogs
     rules.repeatsEnds = pick(4) == 0
     rules.activationTime = [.milliseconds(600), nil, .milliseconds(50), .milliseconds(50)][pick(4)]
     world.killed("cell")
-    let handset = Handset(world, device: "cell", rules: rules)
+    handset = Handset(world, device: "cell", rules: rules)
     handset.hasToken = pick(3) > 0
     handset.records = seed % 10 == 0
-    var legs: [LegID] = []
-    var steps: [String] = []
-    var content: CallPush?
-    world.pushContent = { content = $0 }
-    for _ in 0..<12 {
-      let shown = handset.shown.sorted { "\($0)" < "\($1)" }
-      let call = shown.isEmpty ? nil : shown[pick(shown.count)]
-      switch pick(20) {
-      case 0, 1:
-        guard legs.count < 3 else { break }
-        legs.append(world.carrier.call())
-        steps.append("call")
-      case 2:
-        guard let leg = legs.last else { break }
-        world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg)
-        steps.append("caller ends")
-      case 3, 4, 5:
-        guard let call else { break }
-        let phase = handset.system.calls[call]?.phase
-        handset.tap(
-          phase == .ringing
-            ? (shown.count > 1 ? [.holdAndAnswer(call), .endAndAnswer(call)][pick(2)] : .answer(call)) : .hold(call, pick(2) == 0)
-        )
-        steps.append("tap on \(phase.map { "\($0)" } ?? "")")
-      case 6:
-        guard let call else { break }
-        handset.tap(.end(call))
-        steps.append("end")
-      case 7:
-        guard let call else { break }
-        handset.tap(.mute(call, pick(2) == 0))
-        steps.append("mute")
-      case 8:
-        handset.drop()
-        steps.append("drop")
-      case 9:
-        handset.cellular(pick(2) == 0)
-        steps.append("cellular")
-      case 10:
-        if pick(4) == 0 {
-          handset.kill()
-          steps.append("kill")
-        } else {
-          handset.open()
-          steps.append("open")
-        }
-      case 11:
-        handset.moveNetwork()
-        steps.append("path change")
-      case 12:
-        guard let call else { break }
-        handset.act(call, [.hold(pick(2) == 0), .mute(pick(2) == 0), .answer, .end][pick(4)])
-        steps.append("the app's button")
-      case 13:
-        handset.background()
-        steps.append("background")
-      case 14:
-        guard let call else { break }
-        handset.isMediaUp.toggle()
-        if !handset.isMediaUp { handset.mediaFails(call) }
-        steps.append("media \(handset.isMediaUp ? "up" : "down")")
-      case 15:
-        guard pick(4) == 0 else { break }
-        handset.dial(Identifier(random: random), "+15557654321")
-        steps.append("dial")
-      case 16:
-        guard pick(4) == 0 else { break }
-        handset.reset()
-        steps.append("reset")
-      case 17:
-        handset.isLinkUp.toggle()
-        steps.append("link \(handset.isLinkUp ? "up" : "down")")
-      case 18:
-        guard let content else { break }
-        handset.pushArrived(content)
-        steps.append("push again")
-      case 19:
-        handset.tap(.headset)
-        steps.append("headset")
-      default: break
-      }
-      let time = [20, 200, 900, 3_000][pick(4)]
-      world.run(.milliseconds(time))
-      steps.append("\(time) ms")
+    self.random = random
+    world.pushContent = { [unowned self] in content = $0 }
+  }
+
+  private func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+
+  func step() {
+    let shown = handset.shown.sorted { "\($0)" < "\($1)" }
+    let call = shown.isEmpty ? nil : shown[pick(shown.count)]
+    let kind = pick(20)
+    switch kind {
+    case 3...7, 12, 14: if let call { act(kind, on: call, of: shown.count) }
+    default: happen(kind)
     }
+    let time = [20, 200, 900, 3_000][pick(4)]
+    world.run(.milliseconds(time))
+    steps.append("\(time) ms")
+  }
+
+  /// The user acts on a call that is shown, or its media changes.
+  private func act(_ kind: Int, on call: Identifier, of shown: Int) {
+    switch kind {
+    case 3, 4, 5:
+      let phase = handset.system.calls[call]?.phase
+      handset.tap(
+        phase == .ringing
+          ? (shown > 1 ? [.holdAndAnswer(call), .endAndAnswer(call)][pick(2)] : .answer(call)) : .hold(call, pick(2) == 0)
+      )
+      steps.append("tap on \(phase.map { "\($0)" } ?? "")")
+    case 6:
+      handset.tap(.end(call))
+      steps.append("end")
+    case 7:
+      handset.tap(.mute(call, pick(2) == 0))
+      steps.append("mute")
+    case 12:
+      handset.act(call, [.hold(pick(2) == 0), .mute(pick(2) == 0), .answer, .end][pick(4)])
+      steps.append("the app's button")
+    case 14:
+      handset.isMediaUp.toggle()
+      if !handset.isMediaUp { handset.mediaFails(call) }
+      steps.append("media \(handset.isMediaUp ? "up" : "down")")
+    default: break
+    }
+  }
+
+  /// The caller, the network, the system or the app does something.
+  private func happen(_ kind: Int) {
+    switch kind {
+    case 0, 1:
+      guard legs.count < 3 else { return }
+      legs.append(world.carrier.call())
+      steps.append("call")
+    case 2:
+      guard let leg = legs.last else { return }
+      world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg)
+      steps.append("caller ends")
+    case 8:
+      handset.drop()
+      steps.append("drop")
+    case 9:
+      handset.cellular(pick(2) == 0)
+      steps.append("cellular")
+    case 10:
+      if pick(4) == 0 {
+        handset.kill()
+        steps.append("kill")
+      } else {
+        handset.open()
+        steps.append("open")
+      }
+    case 11:
+      handset.moveNetwork()
+      steps.append("path change")
+    case 13:
+      handset.background()
+      steps.append("background")
+    case 15:
+      guard pick(4) == 0 else { return }
+      handset.dial(Identifier(random: random), "+15557654321")
+      steps.append("dial")
+    case 16:
+      guard pick(4) == 0 else { return }
+      handset.reset()
+      steps.append("reset")
+    case 17:
+      handset.isLinkUp.toggle()
+      steps.append("link \(handset.isLinkUp ? "up" : "down")")
+    case 18:
+      guard let content else { return }
+      handset.pushArrived(content)
+      steps.append("push again")
+    case 19:
+      handset.tap(.headset)
+      steps.append("headset")
+    default: break
+    }
+  }
+
+  /// Ends everything, and returns what is wrong then.
+  func problemsAtEnd() -> [String] {
     world.run(.seconds(1))
     var problems = handset.disagreements()
     handset.cellular(false)
     for leg in legs { world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg) }
     // an app that was killed in a call is opened again: no other party ends an outgoing one
-    (handset.hasToken, handset.isLinkUp) = (true, true)
+    handset.hasToken = true
+    handset.isLinkUp = true
     handset.open()
     world.run(.seconds(5))
     for call in handset.shown where handset.system.calls[call]?.isOutgoing == true { handset.tap(.end(call)) }
@@ -139,6 +172,6 @@ import TrunklineSIPDialogs
     // the walk also answers the second of two ringing calls, which is not on the screen
     problems += handset.contradictions([.r26])
     if problems.isEmpty { Invariants.check(world, abandoned: ["cell"]) }
-    return (steps, problems)
+    return problems
   }
 }

@@ -37,7 +37,7 @@ enum Invariants {
   private static func answered(_ callID: String, _ world: World) {
     guard let summary = world.machine.summaries.first(where: { $0.sipCallId == callID }) else { return }
     // the number that it was diverted to has answered, or a program: no device is on the line
-    if let call = world.machine.calls[summary.call], call.isDivertedToNumber || call.appMedia.stream != nil { return }
+    if let call = world.machine.calls[summary.call], call.isDivertedToNumber || call.stream.audio != nil { return }
     guard let session = world.media.calls.first(where: { $0.value == summary.call })?.key,
       let winner = world.media.locked[session],
       world.media.up[session]?.contains(winner) == true, summary.devices.first?.ready == true
@@ -59,9 +59,9 @@ enum Invariants {
     #expect(world.machine.statistics.tombstones == 0, sourceLocation: location)
     let machine = world.machine
     #expect(
-      machine.sessions.isEmpty && machine.legs.isEmpty && machine.pending.isEmpty && machine.direct.isEmpty, "keys are left",
+      machine.calls.isEmpty && machine.calls.legs.isEmpty && machine.pending.isEmpty && machine.direct.isEmpty, "keys are left",
       sourceLocation: location)
-    #expect(machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty && machine.presences.isEmpty, sourceLocation: location)
+    #expect(machine.trunksWithCalls.isEmpty && machine.presences.isEmpty, sourceLocation: location)
     #expect(
       world.machine.statistics.states.values.allSatisfy { $0 == 0 }, "a gauge is not back at zero", sourceLocation: location)
     let sip = world.userAgent.statistics

@@ -122,6 +122,21 @@ extension Play {
     case .cancel:
       trunkDoes(finals == 0 ? .cancel(leg, nil) : .bye(leg, nil))
     case .timeout: pass(.seconds(46))
+    case .rings, .talks, .answers, .refuses, .fails, .numberHolds, .callerHolds, .glare, .crosses, .refers, .hangsUp, .played:
+      applyToNumber(step)
+    case .routed, .unrouted:
+      isAsked = false
+      if step == .routed { callerName = Self.lateName }
+      feed(.routed(call, step == .routed ? RouteAnswer(users: ["alice"], name: Self.lateName) : nil))
+    case .named:
+      callerName = Self.lateName
+      feed(.callerKnown(call, Handle(k: .phone, h: "+15550000042", n: Self.lateName)))
+    }
+  }
+
+  /// Steps of the number that the call is diverted or transferred to.
+  private mutating func applyToNumber(_ step: Step) {
+    switch step {
     case .rings: numberRings(early: false)
     case .talks: numberRings(early: true)
     case .answers: numberAnswers()
@@ -134,13 +149,7 @@ extension Play {
     case .refers: refer()
     case .hangsUp: numberHangsUp()
     case .played: recordingEnds()
-    case .routed, .unrouted:
-      isAsked = false
-      if step == .routed { callerName = Self.lateName }
-      feed(.routed(call, step == .routed ? RouteAnswer(users: ["alice"], name: Self.lateName) : nil))
-    case .named:
-      callerName = Self.lateName
-      feed(.callerKnown(call, Handle(k: .phone, h: "+15550000042", n: Self.lateName)))
+    default: break
     }
   }
 

@@ -52,7 +52,7 @@ final class World {
   private(set) var refusedHTTP: [Failure] = []
   var machine: CallMachine { core.machine }
   /// Without the summaries, which are sorted copies: read after each step.
-  var hasCalls: Bool { !core.machine.calls.isEmpty }
+  var hasCalls: Bool { core.machine.calls.count > 0 }
   var userAgent: UserAgent { core.userAgent }
   private var waiting: [GatewayCore.Input] = []
   private var isRunning = false
@@ -279,7 +279,7 @@ final class World {
     case .answered(let question, let answer): operationAnswers[question] = answer
     case .pushCallOver, .devices, .grants, .event, .recording, .stream, .askRoute, .askUser, .locate, .claim, .admit, .released,
       .unclaimed,
-      .askTombstone, .shareGrants, .staleGrants,
+      .askTombstone, .shareGrants, .restoreGrants, .grantsCompared, .staleGrants,
       .wake:
       break
     case .verify(let call, let question):

@@ -4,7 +4,7 @@ import TrunklineBytes
 extension SessionMachine {
   mutating func perform(_ command: SessionCommand, _ now: Instant, _ output: inout Output) {
     switch command {
-    case .welcome(let id, let calls, let gone, let live): welcomed(id, calls, gone, live, now, &output)
+    case .welcome(let id, let calls, let gone, let live): welcomed(id, calls: calls, gone: gone, live: live, now, &output)
     case .send(let device, let message, let call):
       guard let id = sessionOfDevice[device], sessions[id]?.awaitsWelcome == nil else {
         stats.strayCommands += 1
@@ -67,7 +67,7 @@ extension SessionMachine {
   }
 
   private mutating func welcomed(
-    _ id: SessionID, _ calls: [CallSnapshot], _ gone: [GoneCall], _ live: Set<Identifier>, _ now: Instant,
+    _ id: SessionID, calls: [CallSnapshot], gone: [GoneCall], live: Set<Identifier>, _ now: Instant,
     _ output: inout Output
   ) {
     guard var session = sessions[id], let request = session.awaitsWelcome, let connection = session.connection else {
@@ -77,7 +77,9 @@ extension SessionMachine {
     // A reload removed its user, or an operator revoked the device: it may no longer receive what the welcome contains.
     if session.closesAfterCalls == .revoked { return refuse(id, .deviceRevoked(fatal: true), now, &output) }
     let early = session.early
-    (session.awaitsWelcome, session.early, session.earlyBytes) = (nil, [], 0)
+    session.awaitsWelcome = nil
+    session.early = []
+    session.earlyBytes = 0
     session.live = live
     sessions[id] = session
     let frame = ServerFrame(.welcome(welcome(session, resumed: false, calls: calls, now)), re: request)

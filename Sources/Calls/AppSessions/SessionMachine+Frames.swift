@@ -24,13 +24,13 @@ extension SessionMachine {
       return close(id, error.closeCode, now, &output)
     }
     guard case .bound(let session) = phase else { return helloReceived(frame, on: id, now, &output) }
-    if sessions[session]?.awaitsWelcome != nil { return hold(frame, bytes.count, of: session, on: id, now, &output) }
+    if sessions[session]?.awaitsWelcome != nil { return hold(frame, bytes: bytes.count, of: session, on: id, now, &output) }
     received(frame, of: session, now, &output)
   }
 
   /// Holds a frame until control has welcomed or refused the session.
   private mutating func hold(
-    _ frame: ClientFrame, _ bytes: Int, of session: SessionID, on id: ConnectionID, _ now: Instant, _ output: inout Output
+    _ frame: ClientFrame, bytes: Int, of session: SessionID, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) {
     guard let known = sessions[session], known.early.count < Limits.earlyMessages,
       known.earlyBytes + bytes <= Limits.earlyBytes
@@ -46,7 +46,7 @@ extension SessionMachine {
     if let ack = frame.ack { acked(ack, by: session, &output) }
     guard isNext(frame, of: session, now, &output) else { return }
     switch frame.body {
-    case .message(let message): messageReceived(message, frame, session, now, &output)
+    case .message(let message): messageReceived(message, frame, from: session, now, &output)
     case .malformed(let type, let rule):
       stats.malformed += 1
       if type.isRequest { write(.err(Failure(.badRequest, msg: rule)), re: frame.id, on: session, &output) }
@@ -97,7 +97,7 @@ extension SessionMachine {
   }
 
   private mutating func messageReceived(
-    _ message: ClientMessage, _ frame: ClientFrame, _ id: SessionID, _ now: Instant, _ output: inout Output
+    _ message: ClientMessage, _ frame: ClientFrame, from id: SessionID, _ now: Instant, _ output: inout Output
   ) {
     switch message {
     case .ping: write(.pong, on: id, &output)
@@ -105,15 +105,15 @@ extension SessionMachine {
     case .hello: write(.err(Failure(.badRequest, msg: "hello comes once")), re: frame.id, on: id, &output)
     default:
       if message.type.isRequest, let request = frame.id {
-        requestReceived(message, request, frame.call, id, now, &output)
-      } else if let session = sessions[id], refusal(message, frame.call, session, now) == nil {
+        requestReceived(message, request: request, call: frame.call, from: id, now, &output)
+      } else if let session = sessions[id], refusal(message, call: frame.call, of: session, now) == nil {
         output.events.append(.notification(session.device, id, message, call: frame.call))
       }
     }
   }
 
   /// Why a message of this session is not handled: its token has expired or its user was removed, and no live call covers it.
-  private func refusal(_ message: ClientMessage, _ call: Identifier?, _ session: Session, _ now: Instant) -> Failure? {
+  private func refusal(_ message: ClientMessage, call: Identifier?, of session: Session, _ now: Instant) -> Failure? {
     if let only = session.info.onlyCall, message.type != .authRefresh, call != only {
       return Failure(.auth, msg: "a wake token permits only messages of its call")
     }
@@ -126,7 +126,7 @@ extension SessionMachine {
   }
 
   private mutating func requestReceived(
-    _ message: ClientMessage, _ request: Identifier, _ call: Identifier?, _ id: SessionID, _ now: Instant,
+    _ message: ClientMessage, request: Identifier, call: Identifier?, from id: SessionID, _ now: Instant,
     _ output: inout Output
   ) {
     guard let session = sessions[id], let connection = session.connection else { return }
@@ -135,14 +135,16 @@ extension SessionMachine {
       else {
         return write(.err(Failure(.unsupported)), re: request, on: id, &output)
       }
-      if let refusal = refusal(message, call, session, now) { return write(.err(refusal), re: request, on: id, &output) }
+      if let refusal = refusal(message, call: call, of: session, now) {
+        return write(.err(refusal), re: request, on: id, &output)
+      }
       let token = RequestToken(device: session.device, request: request)
       return output.events.append(.request(session.device, id, token, message, call: call))
     }
     let waiter = AnswerStore.Waiter(session: id, connection: connection)
     if case .authRefresh(let refresh) = message {
       // A repeat has no further effect, so the answer is not stored.
-      let result = refusal(message, call, session, now).map(RequestAnswer.err) ?? refreshed(refresh, id, now, &output)
+      let result = refusal(message, call: call, of: session, now).map(RequestAnswer.err) ?? refreshed(refresh, id, now, &output)
       deliver(result, to: request, waiter, now, &output)
       if case .ok = result { upgrade(id, isFurther: refresh.further == true, &output) }
       return
@@ -162,7 +164,7 @@ extension SessionMachine {
     case .new: break
     }
     let token = RequestToken(device: session.device, request: request)
-    if let refusal = refusal(message, call, session, now) { return answer(token, .err(refusal), now, &output) }
+    if let refusal = refusal(message, call: call, of: session, now) { return answer(token, .err(refusal), now, &output) }
     switch message {
     case .deviceState(let d):
       sessions[id]?.info.state = d.state

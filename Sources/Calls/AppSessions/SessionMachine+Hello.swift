@@ -56,7 +56,7 @@ extension SessionMachine {
       switch frame.body {
       case .message(.hello(let hello)):
         guard let request = frame.id else { throw RefusedHello(.helloMalformed, "id: missing") }
-        try accept(hello, request, on: id, now, &output)
+        try accept(hello, answering: request, on: id, now, &output)
       case .malformed(.hello, let rule): throw RefusedHello(.helloMalformed, rule)
       default:
         stats.refusals[.helloMissing, default: 0] += 1
@@ -74,11 +74,11 @@ extension SessionMachine {
   }
 
   private mutating func accept(
-    _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
+    _ hello: Hello, answering request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
     var info = DeviceInfo(hello)
     switch hello.proof {
-    case .resume(let resume): try self.resume(resume, hello, request, on: id, now, &output)
+    case .resume(let resume): try self.resume(resume, hello, answering: request, on: id, now, &output)
     case .auth(let token):
       let claims = try verify(token, device: hello.device.id, now, &output)
       info.accounts = claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"]
@@ -86,7 +86,7 @@ extension SessionMachine {
       let device = DeviceKey(user: claims.sub, device: claims.dev)
       // A single node has no other where a session could be.
       info.isFurther = hello.further == true && settings.cluster != nil
-      try begin(device, info, expiresAt: expiresAt, grant: try? claims.grant?.get(), request, on: id, now, &output)
+      try begin(device, info, expiresAt: expiresAt, grant: try? claims.grant?.get(), answering: request, on: id, now, &output)
     case .wake(let token):
       // Before the first unlock a device may be unable to read its own id: the token contains it.
       let (wake, isHere) = try verify(wake: token, device: hello.device.id.isEmpty ? nil : hello.device.id, now)
@@ -95,7 +95,7 @@ extension SessionMachine {
       // A token that was used in time is valid as long as its call, and the session ends with the call.
       let time = isHere ? max(wake.firstUseBefore - now, Limits.wakeSession) : Limits.wakeSession
       let expiresAt = unixMilliseconds(now) + time.milliseconds
-      try begin(wake.device, info, expiresAt: expiresAt, callIsHere: isHere, request, on: id, now, &output)
+      try begin(wake.device, info, expiresAt: expiresAt, callIsHere: isHere, answering: request, on: id, now, &output)
     }
   }
 
@@ -115,7 +115,7 @@ extension SessionMachine {
   /// - Parameter callIsHere: whether `info.onlyCall` is at this node.
   mutating func begin(
     _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, callIsHere: Bool = false, grant: TokenGrant? = nil,
-    _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
+    answering request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
     let old = sessionOfDevice[device]
     // While draining, only a device that has a call here, or is woken for one, may connect.

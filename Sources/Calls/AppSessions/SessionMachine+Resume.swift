@@ -5,7 +5,7 @@ import TrunklineBytes
 /// A session continues on a new socket, or at a node that does not know it.
 extension SessionMachine {
   mutating func resume(
-    _ resume: Hello.Resume, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant,
+    _ resume: Hello.Resume, _ hello: Hello, answering request: Identifier, on id: ConnectionID, _ now: Instant,
     _ output: inout Output
   ) throws(RefusedHello) {
     let sid = SessionID(resume.sid)
@@ -17,7 +17,7 @@ extension SessionMachine {
       !session.live.isEmpty || !session.isExpired(unixMilliseconds: unixMilliseconds(now))
     else {
       guard let claim, claim.session == sid else { throw RefusedHello(.resumeUnknown, "cannot be resumed") }
-      return try beginAgain(claim, hello, request, on: id, now, &output)
+      return try beginAgain(claim, hello, answering: request, on: id, now, &output)
     }
     if let old = session.connection {
       close(old, .replaced, now, &output)
@@ -52,7 +52,8 @@ extension SessionMachine {
 
   /// A session that is unknown here, or that cannot be resumed where it was, continues as a new one: the token names its owner.
   private mutating func beginAgain(
-    _ claim: ResumeClaim, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
+    _ claim: ResumeClaim, _ hello: Hello, answering request: Identifier, on id: ConnectionID, _ now: Instant,
+    _ output: inout Output
   ) throws(RefusedHello) {
     let device = claim.device
     guard hello.device.id.isEmpty || hello.device.id == device.device else {
@@ -73,7 +74,7 @@ extension SessionMachine {
       if !callIsHere { try checkLocation(device, for: call, &output) }
       expiresAt = unixMilliseconds(now) + Limits.wakeSession.milliseconds
     }
-    try begin(device, info, expiresAt: expiresAt, callIsHere: callIsHere, request, on: id, now, &output)
+    try begin(device, info, expiresAt: expiresAt, callIsHere: callIsHere, answering: request, on: id, now, &output)
     stats.continued += 1
   }
 

@@ -90,7 +90,8 @@ public struct SessionMachine {
 
   /// Replaces the keys that were fetched from their URL, for later tokens.
   public mutating func replaceKeys(_ verifier: TokenVerifier, fetchedAt: Instant?) {
-    (settings.verifier, settings.keysFetchedAt) = (verifier, fetchedAt)
+    settings.verifier = verifier
+    settings.keysFetchedAt = fetchedAt
   }
 
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {

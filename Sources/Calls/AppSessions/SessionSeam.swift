@@ -76,8 +76,7 @@ public enum SessionEvent: Hashable, Sendable {
   /// `device.del`).
   /// Exactly one `.answer` must follow. Repeats of the same id never reach control.
   case request(DeviceKey, SessionID, RequestToken, ClientMessage, call: Identifier?)
-  /// A message that is never answered: `call.ringing`, `call.unavailable`, `media.ready|fail|active`, `ice.cand|end`,
-  /// `stats`.
+  /// A message that is never answered: `call.ringing`, `call.unavailable`, `media.ready|fail|active`, `stats`.
   case notification(DeviceKey, SessionID, ClientMessage, call: Identifier?)
   /// The numbered `call.offer` of this call was acked: on a live socket, so the device is warm.
   case offerAcked(DeviceKey, SessionID, call: Identifier)

@@ -82,6 +82,11 @@ extension CallMachine {
     case grants([UserGrants.Change])
     /// To the shared store: what a login token grants here, or that a user was erased.
     case shareGrants([SharedGrant])
+    /// To the shared store: a batch of grants that it has lost. Answer with `grantsRestored`, once, when it has them and no rows
+    /// of it wait to be applied.
+    case restoreGrants([SharedGrant])
+    /// The comparison of this node's copy with the shared store (`SharedGrants.comparison`) is complete.
+    case grantsCompared
     /// `UserGrants.staleDigest`, each time it changes: other nodes learn whether this one serves grants that they do not have.
     case staleGrants(UInt64)
     /// For log, metrics and the transport's allow-list.

@@ -7,8 +7,9 @@ import TrunklineSDP
 import TrunklineSIP
 import TrunklineSIPDialogs
 
-/// One call: its trunk legs, the app legs of its devices, and their connection. The rules are in the extensions, one file per
-/// subject.
+/// One call: its trunk legs, the app legs of its devices, and their connection. The state is in the parts, each a struct with
+/// private state and a table of its own (docs/design/call-machine.md, The parts of a call); the extensions pass the outputs of one
+/// part to the others, one file per subject. This file has the state of the whole call, and asks the parts which timer is due.
 ///
 /// Incoming:
 ///
@@ -63,51 +64,60 @@ struct Call {
   var users: Users
   var parties: Parties
   /// The INVITE and the offer of an incoming call, once it has media.
-  var intake: Intake?
-  /// A webhook has not yet named the call's users.
-  var routeQuery: RouteQuery?
-  var diversions = DiversionState()
+  private(set) var intake: Intake?
+  /// The media session's ports and identity; nil: the call has no media.
+  private(set) var reservation: MediaReservation?
+  var route = PendingRoute()
+  var diversions = CallDiversions()
   private(set) var state: CallState
   private(set) var stateSince: Instant
-  var timers = CallTimers()
+  var journal = CallJournal()
+  var ringClock = RingClock()
+  var gate = MediaGate()
   /// When each stage was first reached.
   private(set) var times: [CallStage: Instant] = [:]
   /// Never empty; see `Call+Legs.swift`.
-  var legs: [TrunkLeg]
+  var legs: TrunkLegs
   var transfers = Transfers()
-  var devices: [DeviceLeg] = []
-  /// Devices that can be woken, whether they were or not.
-  var pushes: [DevicePush] = []
+  var devices = DeviceLegs()
+  var pushes = DevicePushes()
   /// Exactly one entry for each device that was notified of the call and for which it is over.
-  var terminals: [DeviceKey: Terminal] = [:]
-  /// The device that has the call.
-  var winner: DeviceKey?
-  var appMedia = AppMedia()
-  var bookkeeping = Bookkeeping()
+  var terminals = Terminals()
+  var audio = AppAudio()
+  var digits = DigitQueue()
+  var watch = AudioWatch()
+  var stream = ProgramStream()
+  var recordings = Recordings()
+  var conclusion = CallConclusion()
+  var ringReport = RingReport()
 
   init(
     id: CallID, direction: CallDirection, session: MediaSessionID, users: Users, parties: Parties, trunkLeg: TrunkLeg,
     at now: Instant
   ) {
     (self.id, self.direction, self.session) = (id, direction, session)
-    (self.users, self.parties, legs) = (users, parties, [trunkLeg])
+    (self.users, self.parties, legs) = (users, parties, TrunkLegs(trunkLeg))
     let rings = direction == .incoming || parties.origination?.first == .user
     state = rings ? .parked : .starting
     stateSince = now
   }
 
+  mutating func receive(_ intake: Intake) { self.intake = intake }
+  /// The call has media.
+  mutating func reserve(_ reservation: MediaReservation) { self.reservation = reservation }
+  /// The candidates for apps changed.
+  mutating func moveApps(to candidates: [SocketAddress]) { reservation?.appCandidates = candidates }
+
   /// No device has the call yet: the lock is free.
   var isUndecided: Bool { (state == .parked || state == .ringing) && diversions.planned == nil }
   var isLive: Bool { state != .ended }
-
-  /// Runs a change in place.
-  mutating func apply(_ body: (inout Call, inout Step) -> Void, _ step: inout Step) { body(&self, &step) }
 
   mutating func enter(_ next: CallState, _ step: inout Step) {
     guard state != next else { return }
     step.statistics.states[state, default: 0] -= 1
     step.statistics.states[next, default: 0] += 1
-    (state, stateSince) = (next, step.now)
+    state = next
+    stateSince = step.now
   }
 
   /// Notes a stage in timeline and trace; its first time counts for the record.
@@ -123,9 +133,45 @@ struct Call {
     if times[stage] == nil { mark(stage, at: instant, detail: detail, &step) }
   }
 
-  func index(of key: DeviceKey) -> Int? { devices.firstIndex { $0.key == key } }
-  func index(of leg: AppLegID) -> Int? { devices.firstIndex { $0.id == leg } }
-  var winnerIndex: Int? { winner.flatMap { index(of: $0) } }
+  func index(of key: DeviceKey) -> Int? { devices.index(of: key) }
+  func index(of leg: AppLegID) -> Int? { devices.index(of: leg) }
+  /// The device that has the call.
+  var winner: DeviceKey? { devices.winner }
+  var winnerIndex: Int? { devices.winnerIndex }
+
+  /// When the call's next timer is due; nil: none is set.
+  var nextDeadline: Instant? { nextTimer?.at }
+  private var nextTimer: DueTimer? {
+    .earliest(
+      journal.next, ringClock.next, route.next, pushes.next, gate.next, watch.next, legs.next, digits.next,
+      conclusion.next)
+  }
+
+  /// The call has ended: nothing waits but its record.
+  mutating func closeClocks() {
+    journal.close()
+    ringClock.close()
+    route.end()
+    gate.close()
+    watch.stop()
+    legs.stop()
+    digits.removeAll()
+  }
+
+  /// Dequeues one timer that is due, earliest first.
+  mutating func popDue(at now: Instant) -> CallTimer? {
+    guard let due = nextTimer, due.at <= now else { return nil }
+    switch due.timer {
+    case .journal, .push, .early180, .softPause: break  // its handler always moves it
+    case .ring, .unreached, .vanished, .verification: ringClock.stop(due.timer)
+    case .route: route.expired()
+    case .gate, .restart, .mediaActive: gate.stop(due.timer)
+    case .appGrace: watch.stop()
+    case .trunkPing: legs.stop()
+    case .longestCall, .finalStatistics: conclusion.stop(due.timer)
+    }
+    return due.timer
+  }
 
   /// A deadline passed.
   mutating func expired(_ timer: CallTimer, _ step: inout Step) {
@@ -145,7 +191,7 @@ struct Call {
     case .trunkPing: trunkPingDue(&step)
     case .longestCall where isTest: end(.remoteHangup, by: .gateway, detail: "test call", &step)
     case .longestCall: end(.server, by: .gateway, detail: "longest call", &step)
-    case .softPause: playPendingDigits(&step)
+    case .softPause: play(digits.softPauseExpired(step), &step)
     case .vanished: endIfNoDeviceRings(&step)
     case .finalStatistics, .verification: break  // handled by the machine
     }

@@ -5,7 +5,6 @@ public import Trunking
 public import TrunklineAppProtocol
 public import TrunklineBytes
 import TrunklineMediaSession
-import TrunklineSDP
 public import TrunklineSIPDialogs
 
 /// The call machine: trunk legs, app legs, media gate, routing, reasons and records, without clock, socket, thread or
@@ -18,70 +17,30 @@ public import TrunklineSIPDialogs
 ///     machine.handle(.sip(.inviteReceived(leg, invite)), at: now, into: &output)
 ///     // output.actions: reserveMedia → handle(.mediaReserved), then journal, call.offer to each device …
 public struct CallMachine {
-  /// A call that waits for media, which the next input answers, or for the cluster.
-  enum Pending {
-    case incoming(Call)
-    case outgoing(Call, offer: SessionDescription, DevicePresence, RequestToken)
-    /// Between `locate` or `claim` and the cluster's answer: the call does not exist yet.
-    case locating(Call, user: String, toward: IPAddress)
-    case claiming(Call, offer: SessionDescription, DevicePresence, RequestToken)
-    /// A call that a program makes for a user, before and after the cluster's answer.
-    case claimingOriginated(Call, QuestionID)
-    case originated(Call, QuestionID)
-    /// A call for a stream.
-    case stream(Call, StreamTarget)
-    /// A call whose webhook has named its users.
-    case asked
-    /// The leg to the number that a call is diverted to.
-    case diversion(DiversionPlan)
-  }
-
-  var configuration: CallConfiguration
-  var routing: Routing
+  private(set) var configuration: CallConfiguration
+  private(set) var routing: Routing
   let random: RandomSource
-  var wallOffset: Int64 = 0
-  var isDraining = false
+  private(set) var wallOffset: Int64 = 0
+  private(set) var isDraining = false
 
-  var calls: [CallID: Call] = [:]
-  /// The ids of `calls`, oldest first.
-  var callOrder = OrderedKeys<CallNumber>()
-  var pending: [CallID: Pending] = [:]
-  var legs: [LegID: CallID] = [:]
-  var sessions: [MediaSessionID: CallID] = [:]
+  var calls = CallRegistry()
+  var pending = PendingCalls()
   var direct = DirectDialogs()
   var userCache = UserCache()
-  /// All that the shared store has of grants was read once.
-  var hasSharedGrants = false
-  /// This node's copy of the grants may lack some (`Input.grantsUncertain`).
-  var mayLackGrants = false
-  /// The last `Action.staleGrants`.
-  var reportedStaleGrants: UInt64 = 0
-  var callsOfUser: [String: [CallID]] = [:]
-  var callsOfTrunk: [String: Int] = [:]
-  /// Legs that wait for a slot among their trunk's calls of all nodes; one at a time per call.
-  var slotRequests: [CallID: SlotRequest] = [:]
-  /// Number of nodes that accept calls, this one included.
-  var nodeCount = 1
-  /// Devices with a live session, connected or not, by user.
+  var sharedGrants = SharedGrantState()
+  var grantRestoring = GrantRestoring()
+  var grantReview = GrantReview()
+  var slots = SlotRequests()
+  var trunkCapacity = TrunkCapacity()
+  var trunkHealth: TrunkHealth
   var presences = Presences()
   /// Every registered device, with its user's preferences.
   public internal(set) var devices = DeviceRegistry()
   var tombstones = Tombstones()
-  /// Requests that wait for the end reason of another node's call.
-  var tombstoneReaders: [CallID: [TombstoneReader]] = [:]
-  var deadlines = DeadlineQueue<CallID>()
-  var counters = CallStatistics()
-  var nextNumber: UInt64 = 1
-  /// Addresses and health of the trunks; nil: each has its fixed `peer`.
-  var trunking: TrunkMachine?
-  var trunkOutput = TrunkMachine.Output()
-  var isTrunkingConfigured = false
-  /// Trunks that an operator disabled, until they are enabled again or leave the configuration.
-  var disabledTrunks: Set<String> = []
-  /// Whether each trunk was up in the last report.
-  var reportedTrunks: [String: Bool] = [:]
+  var tombstoneQueries = TombstoneQueries()
+  private var counters = CallStatistics()
+  private(set) var nextNumber: UInt64 = 1
   var blockedCallers = BlockedCallers()
-  var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
   /// Of test calls.
   var testQuota = UserQuota()
@@ -92,7 +51,7 @@ public struct CallMachine {
   ) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
     self.routing.settle()
-    trunking = network.map { TrunkMachine(network: $0, random: random, sharesDuties: configuration.isClustered) }
+    trunkHealth = TrunkHealth(network, random: random, sharesDuties: configuration.isClustered)
   }
 
   /// `CallConfiguration.bounds.calls`.
@@ -100,15 +59,15 @@ public struct CallMachine {
 
   /// When `handle(.timer)` is due; nil if nothing waits.
   public var nextDeadline: Instant? {
-    .earliest(.earliest(deadlines.next, tombstones.nextExpiry), trunking?.nextDeadline)
+    .earliest(.earliest(calls.nextDeadline, tombstones.nextExpiry), .earliest(trunkHealth.nextDeadline, grantReview.nextStep))
   }
 
   /// After `trunking(.unregister)`: registrars have yet to answer.
-  public var isUnregistering: Bool { trunking?.isUnregistering ?? false }
+  public var isUnregistering: Bool { trunkHealth.isUnregistering }
 
   /// The journal entry of the call that a leg belongs to; nil if it has none on disk, or is over.
   public func journalEntry(of leg: LegID, at now: Instant) -> JournalEntry? {
-    guard let id = legs[leg], let call = calls[id], call.isLive, call.hasJournalEntry else { return nil }
+    guard let id = calls.id(of: leg), let call = calls[id], call.isLive, call.journal.hasEntry else { return nil }
     return call.journalEntry(Step(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
   }
 
@@ -123,7 +82,7 @@ public struct CallMachine {
   public func overOfWoken(_ call: CallID) -> CallOver? { tombstones[call].flatMap { $0.wasPushed ? $0.over : nil } }
 
   /// A device's session here, with its latest info.
-  public func session(of key: DeviceKey) -> (SessionID, DeviceInfo)? { presence(key).map { ($0.session, $0.info) } }
+  public func session(of key: DeviceKey) -> (SessionID, DeviceInfo)? { presences[key].map { ($0.session, $0.info) } }
 
   /// The legs of a call toward trunks.
   public func legs(of call: CallID) -> [LegID] { calls[call]?.legs.map(\.id) ?? [] }
@@ -140,9 +99,16 @@ public struct CallMachine {
   public var grantRules: GrantRules? { routing.directory.grantRules }
   /// Users whose grant of a login token the shared store lacks: this node serves its copy.
   public var staleGrants: Int { routing.directory.grants.stale.count }
-  /// Their number, and how long ago a token last named the oldest of these grants; nil: none. Visits each.
+  /// Their number, and how long ago a token last named the oldest of these grants; nil: none.
   public func lostGrants(at now: Instant) -> (users: Int, age: Duration)? {
     routing.directory.grants.lost(at: now.nanoseconds / 1_000_000 + wallOffset)
+  }
+
+  /// Counters, and gauges as of now.
+  public var statistics: CallStatistics {
+    var result = counters
+    result.tombstones = tombstones.count
+    return result
   }
 
   /// Handles one input and appends the actions that it causes to `output`.
@@ -162,14 +128,14 @@ public struct CallMachine {
   mutating func dispatch(_ input: Input, _ step: inout Step) {
     // The store's inputs fill the registry before anything runs, and their actions have no reader: trunks are configured with the
     // first other input.
-    if !input.isOfStore, !isTrunkingConfigured { configureTrunks(&step) }
+    if !input.isOfStore, !trunkHealth.isConfigured { configureTrunks(&step) }
     switch input {
     case .sip(let event): handle(event, &step)
     case .app(let event): handle(event, &step)
     case .media(let event): handle(event, &step)
     case .mediaReserved(let id, let reservation): reserved(id, reservation, &step)
     case .mediaRefused(let id, let reason, let isOverload):
-      reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &step)
+      reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, detail: reason, &step)
     case .mediaMoved(let id, let session, let local):
       if let local { change(id, &step) { $0.mediaMoved(session, to: local, &$1) } }
     case .appCandidates(let candidates, let calls): networkChanged(candidates, of: calls, &step)
@@ -180,13 +146,12 @@ public struct CallMachine {
     case .pushed(let report): pushed(report, &step)
     case .located(let id, let answer): located(id, answer, &step)
     case .claimed(let id, let answer): claimed(id, answer, &step)
-    case .admitted(let id, let trunk, let isAdmitted): admitted(id, trunk, isAdmitted, &step)
-    case .nodes(let count): nodesCounted(count)
+    case .admitted(let id, let trunk, let isAdmitted): admitted(id, to: trunk, isAdmitted: isAdmitted, &step)
+    case .nodes(let count): trunkCapacity.share(among: count, routing.trunks)
     case .tombstone(let id, let found): tombstoneRead(id, found, &step)
     case .orphaned(let line, let users): orphaned(line, users, &step)
-    case .remoteCallLost(let id, let user): remoteCallLost(id, user, &step)
     case .reaped(let id): reaped(id, &step)
-    case .remoteDeviceConnected(let remote): remoteDeviceConnected(remote, &step)
+    case .remote(let event): handle(event, &step)
     case .devices(let command): handle(command, &step)
     case .callerKnown(let id, let caller): change(id, &step) { $0.callerKnown(caller, &$1) }
     case .verified(let id, let attestation): verified(id, attestation, &step)
@@ -195,22 +160,18 @@ public struct CallMachine {
     case .recorded(let report): recorded(report, &step)
     case .stream(let news): change(news.call, &step) { $0.handle(news, &$1) }
     case .blocked(let scope, let numbers): blockedCallers.replace(scope, with: numbers)
-    case .grants(let stored, let now):
-      granted(routing.directory.grants.load(stored, at: now), &step)
-      granted(routing.directory.grants.keep(routing.directory.grantRules), &step)
+    case .grants(let stored, let now): loadGrants(stored, at: now, &step)
     case .sharedGrants(let grants): apply(grants, &step)
-    case .grantsUncertain(let isUncertain): mayLackGrants = isUncertain
+    case .grantsUncertain(let isUncertain): sharedGrants.setUncertain(isUncertain)
     case .restoreGrants(let question): restoreGrants(question, &step)
+    case .grantsRestored(let users, let hasFailed): grantsRestored(users, hasFailed, &step)
     case .routing(let routing):
       replace(routing, &step)
-      reportedTrunks = reportedTrunks.filter { routing.trunk($0.key) != nil }
       configureTrunks(&step)
     case .ownAddresses(let own): for index in routing.trunks.indices { routing.trunks[index].ownAddresses = own }
     case .unanswered(let request): unanswered(request, &step)
     case .trunking(let input): handle(input, &step)
-    case .setTrunk(let name, let isDisabled):
-      if !isDisabled { disabledTrunks.remove(name) } else if routing.trunk(name) != nil { disabledTrunks.insert(name) }
-      reportTrunk(name, &step)
+    case .setTrunk(let name, let isDisabled): setTrunk(name, isDisabled: isDisabled, &step)
     case .wallClock: break
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &step) { $0.hangUp(&$1) }
@@ -224,22 +185,22 @@ public struct CallMachine {
 
   private mutating func fire(_ step: inout Step) {
     for id in tombstones.removeExpired(at: step.now) { step.app(.wakesOver(id)) }
-    if let due = trunking?.nextDeadline, due <= step.now { handle(TrunkMachine.Input.timer, &step) }
-    while let id = deadlines.popDue(at: step.now) {
-      while let timer = calls[id]?.timers.popDue(at: step.now) {
+    if let due = trunkHealth.nextDeadline, due <= step.now { handle(TrunkMachine.Input.timer, &step) }
+    if let due = grantReview.nextStep, due <= step.now { reviewGrants(&step) }
+    while let id = calls.popDue(at: step.now) {
+      while let timer = calls.popDueTimer(of: id, at: step.now) {
         switch timer {
         case .finalStatistics: finish(id, nil, &step)
         case .verification: verified(id, nil, &step)
         default: change(id, &step) { $0.expired(timer, &$1) }
         }
       }
-      deadlines.schedule(id, at: calls[id]?.timers.next)
     }
   }
 
   /// Applies an event to a call, if it exists, and performs the outcomes that the call reports.
   mutating func change(_ id: CallID?, _ step: inout Step, _ body: (inout Call, inout Step) -> Void) {
-    guard let id, calls[id]?.apply(body, &step) != nil else { return }
+    guard let id, calls.change(id, { body(&$0, &step) }) != nil else { return }
     performOutcomes(of: id, &step)
   }
 
@@ -260,7 +221,6 @@ public struct CallMachine {
       case .ended: ended(id, &step)
       }
     }
-    deadlines.schedule(id, at: calls[id]?.timers.next)
   }
 
   /// Leaves a tombstone for devices that connect late; the record waits for the final statistics, if there is media.
@@ -268,20 +228,20 @@ public struct CallMachine {
     guard let call = calls[id] else { return }
     remember(call, &step)
     leaveGroup(id, &step)
-    if call.appMedia.reservation == nil { finish(id, nil, &step) }
+    if call.reservation == nil { finish(id, nil, &step) }
   }
 
   private mutating func remember(_ call: Call, _ step: inout Step) {
-    let end = call.bookkeeping.end ?? .init(.unknown, by: .gateway)
+    let end = call.conclusion.end ?? .init(.unknown, by: .gateway)
     let isAnswered = call.ringsDevices && call.winner != nil
-    let reason = isAnswered ? .answeredElsewhere : call.divertedReason ?? call.bookkeeping.reasonForOthers ?? end.reason
+    let reason = isAnswered ? .answeredElsewhere : call.divertedReason ?? call.conclusion.reasonForOthers ?? end.reason
     let over = CallOver(reason, by: end.by, at: step.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
         users: call.users.concerned, direction: call.ringsDevices ? .incoming : .outgoing,
         owner: call.ringsDevices ? nil : call.winner,
         over: over,
-        terminals: call.terminals, wasPushed: call.bookkeeping.wasPushed,
+        terminals: call.terminals.all, wasPushed: call.pushes.hasWoken,
         expires: step.now + configuration.timers.tombstone),
       for: call.id)
     for id in forgotten { step.app(.wakesOver(id)) }
@@ -289,53 +249,65 @@ public struct CallMachine {
 
   /// Releases a leg that its call no longer needs. One that was never invited gets no `legClosed`.
   private mutating func release(_ leg: TrunkLeg, at now: Instant) {
-    if leg.phase == .idle { legs[leg.id] = nil }
-    if leg.id.isOutbound, !leg.isTrunkOutcomeReported { trunking?.callUndecided(leg.trunk.name, at: now) }
-    releaseTrunk(leg.trunk.name)
+    if leg.phase == .idle { calls.detach(leg.id) }
+    if leg.id.isOutbound, !leg.isTrunkOutcomeReported { trunkHealth.callUndecided(leg.trunk.name, at: now) }
+    trunkCapacity.end(leg.trunk.name)
   }
 
   /// Counts a leg of ours that is to be invited among its trunk's calls.
   mutating func claim(_ leg: LegID, _ trunk: Routing.Trunk, for id: CallID, at now: Instant) {
-    legs[leg] = id
-    callsOfTrunk[trunk.name, default: 0] += 1
-    trunking?.callStarted(trunk.name, at: now)
+    calls.attach(leg, to: id)
+    trunkCapacity.begin(trunk.name)
+    trunkHealth.callStarted(trunk.name, at: now)
   }
 
   /// Writes the record and removes the call; its SIP leg is removed with `legClosed`.
   mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ step: inout Step) {
-    guard let call = calls.removeValue(forKey: id) else { return }
-    callOrder.remove(CallNumber(call))
-    if call.appMedia.reservation != nil, statistics == nil { step.statistics.recordsWithoutMedia += 1 }
+    guard let call = calls.remove(id) else { return }
+    if call.reservation != nil, statistics == nil { step.statistics.recordsWithoutMedia += 1 }
     step.statistics.states[call.state, default: 0] -= 1
-    if call.bookkeeping.isDisowned {
+    if call.conclusion.isDisowned {
       step.output.actions.append(.disowned(id))
     } else {
       let record = call.record(statistics, step)
       step.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
       step.output.actions.append(.record(record))
     }
-    for leg in call.legs { if let session = leg.session { sessions[session] = nil } }
-    deadlines.schedule(id, at: nil)
     for leg in call.legs { release(leg, at: step.now) }
-    for user in call.users.concerned {
-      callsOfUser[user]?.removeAll { $0 == id }
-      if callsOfUser[user]?.isEmpty ?? false { callsOfUser[user] = nil }
-    }
   }
 
   /// A call exists from here on, and has one record.
   mutating func admit(_ call: Call, _ step: inout Step) {
     step.statistics.started[call.direction, default: [:]][call.trunk.name, default: 0] += 1
     step.statistics.states[call.state, default: 0] += 1
-    calls[call.id] = call
-    callOrder.insert(CallNumber(call))
-    legs[call.trunkLeg.id] = call.id
-    sessions[call.session] = call.id
-    for user in call.users.ringing { callsOfUser[user, default: []].append(call.id) }
-    callsOfTrunk[call.trunk.name, default: 0] += 1
-    if call.direction == .outgoing { trunking?.callStarted(call.trunk.name, at: step.now) }
+    calls.insert(call)
+    trunkCapacity.begin(call.trunk.name)
+    if call.direction == .outgoing { trunkHealth.callStarted(call.trunk.name, at: step.now) }
   }
 
+  // MARK: routing
+
+  /// Replaces the routing, and keeps the grants that the new one allows; if it has other rules for them, in steps.
+  private mutating func replace(_ new: Routing, _ step: inout Step) {
+    var grants = UserGrants()
+    swap(&grants, &routing.directory.grants)
+    let (rules, hadSource) = (routing.directory.grantRules, routing.userSource != nil)
+    routing = new
+    routing.settle()
+    swap(&grants, &routing.directory.grants)
+    guard new.userSource == nil, hadSource || new.directory.grantRules != rules else { return }
+    grantReview.begin(at: step.now)
+    reviewGrants(&step)
+  }
+
+  /// In place. All else of the routing changes with an input only.
+  mutating func changeGrants<Result, Fault: Error>(
+    _ body: (inout UserGrants) throws(Fault) -> Result
+  ) throws(Fault) -> Result { try body(&routing.directory.grants) }
+
+  // MARK: numbers
+
+  /// Of sessions, legs and groups: each once.
   mutating func makeNumber() -> UInt64 {
     defer { nextNumber += 1 }
     return nextNumber

@@ -35,26 +35,17 @@ enum CallTimer: Int, CaseIterable {
   case finalStatistics
 }
 
-/// The deadlines of one call.
-struct CallTimers {
-  private var due = [Instant](repeating: .distantFuture, count: CallTimer.allCases.count)
+/// A timer that is set. The earliest comes first; of several at one instant, the first in `CallTimer`.
+struct DueTimer: Comparable {
+  let timer: CallTimer
+  let at: Instant
 
-  subscript(timer: CallTimer) -> Instant? {
-    get { due[timer.rawValue] == .distantFuture ? nil : due[timer.rawValue] }
-    set { due[timer.rawValue] = newValue ?? .distantFuture }
+  init?(_ timer: CallTimer, _ at: Instant?) {
+    guard let at else { return nil }
+    (self.timer, self.at) = (timer, at)
   }
 
-  /// The earliest deadline; nil if nothing waits.
-  var next: Instant? { due.min().flatMap { $0 == .distantFuture ? nil : $0 } }
+  static func < (a: DueTimer, b: DueTimer) -> Bool { (a.at, a.timer.rawValue) < (b.at, b.timer.rawValue) }
 
-  mutating func clear() { for index in due.indices { due[index] = .distantFuture } }
-
-  /// Dequeues one timer that is due, earliest first.
-  mutating func popDue(at now: Instant) -> CallTimer? {
-    guard let earliest = due.indices.min(by: { due[$0] < due[$1] }), due[earliest] <= now, due[earliest] != .distantFuture else {
-      return nil
-    }
-    due[earliest] = .distantFuture
-    return CallTimer(rawValue: earliest)
-  }
+  static func earliest(_ timers: DueTimer?...) -> DueTimer? { timers.lazy.compactMap(\.self).min() }
 }

@@ -44,12 +44,10 @@ extension CallMachine {
     case nodes(Int)
     /// The answer to `Action.askTombstone`; nil: no node knows.
     case tombstone(CallID, RemoteTombstone?)
-    /// A device now has a socket at another node.
-    case remoteDeviceConnected(RemoteDevice)
+    /// As the cluster machine reports it.
+    case remote(RemoteEvent)
     /// A call of a dead node: writes its record, and sends `call.gone` to devices that connect.
     case orphaned(JournalEntry, users: [String])
-    /// A call of another node ended without a report of that node: devices here that may show it are notified.
-    case remoteCallLost(CallID, user: String)
     /// Another node considered this one dead, closed this call and wrote its record: it ends here without one.
     case reaped(CallID)
     /// The store's devices, at the start; or an operator's command for a device.
@@ -63,6 +61,9 @@ extension CallMachine {
     /// An operator has the grants that the shared store has lost written from this node's copy; `Action.answered` returns the
     /// number of users.
     case restoreGrants(QuestionID)
+    /// The answer to `Action.restoreGrants`: the shared store has the grants of so many users of it; nothing more is written if
+    /// the rest has failed.
+    case grantsRestored(users: Int, hasFailed: Bool)
     /// More is known of the caller than the INVITE stated: what devices show changes by `call.update`, never by another push.
     case callerKnown(CallID, Handle)
     /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not vouch for the caller, or did not answer.

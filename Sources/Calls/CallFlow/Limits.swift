@@ -61,4 +61,6 @@ enum Limits {
   static let userQuestionsPerSecond = 2.0
   static let userQuestionBurst = 10.0
   static let userQuestionRates = 50_000
+  /// Between two steps of the check of all grants after a reload.
+  static let grantReviewPause = Duration.milliseconds(5)
 }

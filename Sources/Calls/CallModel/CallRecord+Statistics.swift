@@ -30,10 +30,10 @@ extension CallRecord.Bursts {
   /// Nil if nothing was lost.
   package init?(_ stream: StreamStatistics) {
     guard stream.burstDensity > 0 || stream.gapDensity > 0 else { return nil }
-    func rounded(_ value: Double, _ scale: Double) -> Double { (value * scale).rounded() / scale }
+    func rounded(_ value: Double, to scale: Double) -> Double { (value * scale).rounded() / scale }
     self.init(
-      density: rounded(stream.burstDensity, 1e4), ms: rounded(stream.burstMilliseconds, 10),
-      gapDensity: rounded(stream.gapDensity, 1e5), gapMs: rounded(stream.gapMilliseconds, 10),
-      ratio: rounded(stream.burstRatio, 100))
+      density: rounded(stream.burstDensity, to: 1e4), ms: rounded(stream.burstMilliseconds, to: 10),
+      gapDensity: rounded(stream.gapDensity, to: 1e5), gapMs: rounded(stream.gapMilliseconds, to: 10),
+      ratio: rounded(stream.burstRatio, to: 100))
   }
 }

@@ -8,8 +8,8 @@ public struct CallRecording: Sendable {
   /// Where the audio comes from.
   public var tap: AudioTap
   /// The facts for the event of its end.
-  public var facts: CallFacts
-  public init(call: CallID, file: String, tap: AudioTap, facts: CallFacts) {
+  public var facts: CallEventFacts
+  public init(call: CallID, file: String, tap: AudioTap, facts: CallEventFacts) {
     (self.call, self.file, self.tap, self.facts) = (call, file, tap, facts)
   }
 }
@@ -30,7 +30,7 @@ public struct RecordingReport: Sendable {
     case diskFull
     case failed
   }
-  public var facts: CallFacts
+  public var facts: CallEventFacts
   public var file: String
   public var end: End
   public var milliseconds: Int
@@ -38,7 +38,7 @@ public struct RecordingReport: Sendable {
   /// Frames of 20 ms that the recorder missed; the file has silence in their place.
   public var dropped: Int
 
-  public init(_ facts: CallFacts, file: String, end: End, milliseconds: Int, bytes: Int, dropped: Int) {
+  public init(_ facts: CallEventFacts, file: String, end: End, milliseconds: Int, bytes: Int, dropped: Int) {
     (self.facts, self.file, self.end) = (facts, file, end)
     (self.milliseconds, self.bytes, self.dropped) = (milliseconds, bytes, dropped)
   }
@@ -64,7 +64,7 @@ public struct RecordingRules: Sendable {
   }
 }
 
-extension CallFacts {
+extension CallEventFacts {
   public struct Recording: Sendable, Equatable, Encodable {
     public var file: String
     public var end: String

@@ -40,7 +40,7 @@ public struct GatewayEvent: Sendable, Equatable {
   }
 
   public enum Facts: Sendable, Equatable {
-    case call(CallFacts)
+    case call(CallEventFacts)
     case device(DeviceFacts)
     case trunk(TrunkFacts)
   }
@@ -63,7 +63,7 @@ public struct GatewayEvent: Sendable, Equatable {
 }
 
 /// A call at the time of an event: its parties, and the subject of the event.
-public struct CallFacts: Sendable, Equatable, Encodable {
+public struct CallEventFacts: Sendable, Equatable, Encodable {
   public var call: CallID
   public var sipCallId: String?
   public var direction: CallDirection

@@ -15,6 +15,9 @@ package enum Limits {
   /// moved by more than `grantSeenSeconds`.
   package static let grantSeconds: Int64 = 30 * 86_400
   package static let grantSeenSeconds: Int64 = 3_600
+  /// Users whose grants are compared, applied, checked, restored or evicted in one step, and about the octets of their grants.
+  package static let grantsPerStep = 500
+  package static let grantOctetsPerStep = 65_536
   /// Characters of a number or name that go into messages and records.
   package static let textCharacters = 128
   /// Plausible values of an app's `stats`: round trip and jitter, bytes, concealed audio of a call, MOS, a codec's name.

@@ -232,7 +232,7 @@ extension NumberTable {
     if Self.isFull(keySlots, keys.count) {
       keySlots = Self.slots(keys.count) { Self.hash(keys[$0] & ~Self.plus) }
     } else {
-      Self.put(keys.count - 1, Self.hash(key & ~Self.plus), &keySlots)
+      Self.put(keys.count - 1, hash: Self.hash(key & ~Self.plus), in: &keySlots)
     }
   }
 
@@ -242,7 +242,7 @@ extension NumberTable {
     if Self.isFull(userSlots, userCount) {
       userSlots = Self.slots(userCount) { Self.hash(ids[Int(startOfID[$0])..<Int(startOfID[$0 + 1])]) }
     } else {
-      Self.put(userCount - 1, Self.hash(id), &userSlots)
+      Self.put(userCount - 1, hash: Self.hash(id), in: &userSlots)
     }
     return userCount - 1
   }
@@ -254,11 +254,11 @@ extension NumberTable {
     var size = 16
     while 4 * count > 3 * size { size *= 2 }
     var out = [UInt32](repeating: 0, count: size)
-    for index in 0..<count { put(index, hash(index), &out) }
+    for index in 0..<count { put(index, hash: hash(index), in: &out) }
     return out
   }
 
-  private static func put(_ index: Int, _ hash: Int, _ slots: inout [UInt32]) {
+  private static func put(_ index: Int, hash: Int, in slots: inout [UInt32]) {
     var slot = hash & (slots.count - 1)
     while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
     slots[slot] = UInt32(index + 1)

@@ -69,7 +69,7 @@ public struct Routing: Sendable {
     public var id: String
     /// E.164 with `+`; the user calls from the first by default.
     public var numbers: [String]
-    /// Accounts of incoming calls (ACC-1): by number, and for the numbers that are not in it.
+    /// Accounts of incoming calls: by number, and for the numbers that are not in it.
     public var numberAccounts: [String: String] = [:]
     public var account: String?
     /// The display name for trunks; nil: none.

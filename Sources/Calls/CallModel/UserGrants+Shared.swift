@@ -31,6 +31,12 @@ public struct SharedGrant: Hashable, Sendable {
     return out
   }
 
+  /// About the octets of its texts.
+  package var octets: Int {
+    let texts = (grant?.numbers ?? []) + (grant?.allow ?? []) + [user, grant?.name ?? "", grant?.account ?? ""]
+    return texts.reduce(0) { $0 + $1.utf8.count }
+  }
+
   /// The grant with only those numbers that the user owns.
   public func with(numbers held: Set<String>) -> SharedGrant {
     var out = self
@@ -39,17 +45,15 @@ public struct SharedGrant: Hashable, Sendable {
   }
 }
 
-/// Grants in a cluster's shared store: the changed rows, or all rows.
-public struct SharedGrants: Sendable {
-  public var rows: [SharedGrant]
-  /// In the first batch of a full read: `issuedAt` of every user in the shared store and of every user whose grant this node is
-  /// writing.
-  public var known: [String: Int64]?
-  /// True in the last batch of a full read.
-  public var isAll: Bool
-  public init(_ rows: [SharedGrant], known: [String: Int64]? = nil, isAll: Bool = false) {
-    (self.rows, self.known, self.isAll) = (rows, known, isAll)
-  }
+/// Grants in a cluster's shared store, in steps. A full read is a comparison with as many steps as it takes, then all rows.
+public enum SharedGrants: Sendable {
+  /// Before the rows of a full read: `issuedAt` of every user in the shared store and of every user whose grant this node is
+  /// writing. Begins the comparison with this node's copy, and does its first step.
+  case comparison(known: [String: Int64])
+  /// The next step of the comparison.
+  case comparisonStep
+  /// Rows, the latest token first. `isAll`: the last ones of a full read.
+  case rows([SharedGrant], isAll: Bool)
 }
 
 /// A cluster's grants. The shared store owns them, and each node has a copy, to which it applies the store's rows unchanged.
@@ -71,7 +75,8 @@ extension UserGrants {
     let known = entries[row.user]
     if let known, known.grant.issuedAt > row.issuedAt { return [] }
     guard let grant = row.grant else { return remove(row.user) }
-    removeStale(row.user)
+    staleGrants.remove(row.user)
+    comparison?.know(row.user, row.issuedAt)
     guard let rules, (try? rules.check(grant)) != nil, now - row.seen < Limits.grantSeconds * 1_000 else { return [] }
     let entry = Entry(user: row.user, grant: grant, seen: max(row.seen, known?.seen ?? 0))
     guard entry != known, var changes = try? makeRoom(for: grant, of: row.user, at: now) else { return [] }
@@ -83,27 +88,81 @@ extension UserGrants {
     return changes
   }
 
-  /// Marks the users whose grants the shared store lacks as `stale`, and removes the grants that have expired there. Call it
-  /// before the store's rows are applied: these may remove numbers from the users that the store has lost.
-  public mutating func compare(_ known: [String: Int64], at now: Int64) -> [Change] {
-    let missing = entries.values.filter { entry in known[entry.user].map { $0 < entry.grant.issuedAt } ?? true }
+  /// Begins to compare the copy with the shared store; `compareNext` does it. An unfinished comparison ends. Call it before the
+  /// store's rows are applied: these may remove numbers from the users that the store has lost.
+  public mutating func beginComparison(_ known: [String: Int64]) { comparison = Comparison(known) }
+
+  public var isComparing: Bool { comparison != nil }
+
+  /// Compares the next `most` users, at most: marks those whose grants the shared store lacks as `stale`, and removes the grants
+  /// that have expired there.
+  /// - Returns: the changes, and the stale users of this step.
+  public mutating func compareNext(most: Int, at now: Int64) -> (changes: [Change], stale: [String]) {
+    guard comparison != nil else { return ([], []) }
+    let users = users(after: comparison?.last, most: most)
     let kept = (Limits.grantSeconds - Limits.grantSeenSeconds) * 1_000
-    setStale(Set(missing.lazy.filter { now - $0.seen < kept }.map(\.user)))
-    return missing.filter { !stale.contains($0.user) }.flatMap { remove($0.user) }
+    var (changes, stale) = ([Change](), [String]())
+    for user in users {
+      guard let entry = entries[user] else { continue }
+      if comparison?.lacks(entry) != true {
+        staleGrants.remove(user)
+      } else if now - entry.seen < kept {
+        staleGrants.insert(user, seen: entry.seen)
+        stale.append(user)
+      } else {
+        changes += remove(user)
+      }
+    }
+    if users.count < most { comparison = nil } else { comparison?.last = users.last }
+    return (changes, stale)
   }
 
   /// The number of stale users, and how long ago a token last named the oldest of their grants; nil: none.
   package func lost(at now: Int64) -> (users: Int, age: Duration)? {
-    guard let oldest = stale.lazy.compactMap({ entries[$0]?.seen }).min() else { return nil }
-    return (stale.count, .milliseconds(max(0, now - oldest)))
+    staleGrants.oldest.map { (staleGrants.users.count, .milliseconds(max(0, now - $0))) }
+  }
+
+  /// The grants of stale users after the given one (nil: from the first), as they must be written to the shared store: at most
+  /// `most`, and no more once they have `octets`.
+  package func lost(after last: String?, most: Int, octets: Int) -> [SharedGrant] {
+    var (out, size) = ([SharedGrant](), 0)
+    for user in staleGrants.users(after: last, most: most) where size < octets {
+      guard let grant = written(user) else { continue }
+      out.append(grant)
+      size += grant.octets
+    }
+    return out
   }
 
   /// The grant that must be written to the shared store after `accept`; nil if the store has it. `always`: it is not known
   /// whether the store has it.
-  public func unshared(_ user: String, after changes: [Change], always: Bool = false) -> SharedGrant? {
-    guard let entry = entries[user], always || stale.contains(user) || changes.contains(.stored(entry)) else { return nil }
+  public mutating func unshared(_ user: String, after changes: [Change], always: Bool = false) -> SharedGrant? {
+    guard let entry = entries[user], always || staleGrants.contains(user) || changes.contains(.stored(entry)) else { return nil }
+    comparison?.know(user, entry.grant.issuedAt)
+    return written(user)
+  }
+
+  private func written(_ user: String) -> SharedGrant? {
+    guard let entry = entries[user] else { return nil }
     var grant = SharedGrant(entry)
-    if let unreduced = unreduced[user], unreduced.issuedAt == grant.issuedAt { grant.grant = unreduced }
+    grant.grant = staleGrants.unreduced(entry.grant, of: user)
     return grant
+  }
+
+  /// What the shared store has, while the copy is compared with it.
+  struct Comparison: Sendable {
+    private var known: [String: Int64]
+    /// The last user that was compared; nil: none yet.
+    fileprivate(set) var last: String?
+
+    init(_ known: [String: Int64]) { self.known = known }
+
+    func hasPassed(_ user: String) -> Bool { last.map { user <= $0 } ?? false }
+    func lacks(_ entry: Entry) -> Bool { known[entry.user].map { $0 < entry.grant.issuedAt } ?? true }
+
+    /// The user's grant is being written, or its row has been read again.
+    mutating func know(_ user: String, _ issuedAt: Int64) {
+      if !hasPassed(user) { known[user] = max(known[user] ?? issuedAt, issuedAt) }
+    }
   }
 }

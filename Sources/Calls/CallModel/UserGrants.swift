@@ -1,4 +1,5 @@
 public import AppSessions
+import Devices
 public import JSONWebToken
 import Trunking
 
@@ -13,6 +14,8 @@ import Trunking
 ///
 /// A logout changes nothing: the numbers then belong to a user without a device. A grant that no token named for
 /// `Limits.grantSeconds` (30 days) is evicted when the table is full, and is not loaded again.
+///
+/// What concerns all users is done in steps (`compareNext`, `keep`): a table of 200,000 users would hold up calls.
 public struct UserGrants: Sendable {
   public struct Entry: Hashable, Sendable {
     public var user: String
@@ -41,13 +44,12 @@ public struct UserGrants: Sendable {
   package private(set) var entries: [String: Entry] = [:]
   /// Users by canonical number.
   package private(set) var owners: [String: String] = [:]
-  /// Users whose grant the shared store of a cluster lacks, or has from an earlier token, at the last comparison.
-  public private(set) var stale: Set<String> = []
-  /// A digest of `stale`, the same at every node that has the same users in it; 0: none.
-  public private(set) var staleDigest: UInt64 = 0
-  /// The grants of stale users as they were before rows of the shared store took numbers of them: these are written again, and
-  /// the shared store decides by `iat`. In memory only.
-  package private(set) var unreduced: [String: TokenGrant] = [:]
+  /// The users of `entries`, ascending, and by the time of their last token.
+  private var order = OrderedKeys<String>()
+  private var ages = OrderedKeys<Age>()
+  var staleGrants = StaleGrants()
+  /// Set between `beginComparison` and the last `compareNext`.
+  var comparison: Comparison?
   private let users: Int
   private let numbers: Int
 
@@ -59,6 +61,11 @@ public struct UserGrants: Sendable {
   public var userCount: Int { entries.count }
   public var numberCount: Int { owners.count }
   public var isEmpty: Bool { entries.isEmpty }
+
+  /// Users whose grant the shared store of a cluster lacks, or has from an earlier token, at the last comparison.
+  public var stale: Set<String> { staleGrants.users }
+  /// A digest of `stale`, the same at every node that has the same users in it; 0: none.
+  public var staleDigest: UInt64 { staleGrants.digest }
 
   public subscript(user: String) -> TokenGrant? { entries[user]?.grant }
 
@@ -86,6 +93,7 @@ public struct UserGrants: Sendable {
     for other in losers { changes += lose(grant.numbers, from: other) }
     guard known != grant else { return changes + touch(user, at: now) }
     forget(user)
+    staleGrants.replaced(user)
     put(Entry(user: user, grant: grant, seen: now))
     return changes + (entries[user].map { [.stored($0)] } ?? [])
   }
@@ -117,14 +125,16 @@ public struct UserGrants: Sendable {
     return changes
   }
 
-  /// Keeps the grants that `rules` allow, and removes the others.
-  public mutating func keep(_ rules: GrantRules?) -> [Change] {
-    let gone = entries.values.filter { entry in
-      guard let rules else { return true }
+  /// Of the users after the given one (nil: from the first), at most `most`, keeps the grants that `rules` allow, and removes the
+  /// others.
+  /// - Returns: the changes, and the last user of this step; nil: no user is left.
+  public mutating func keep(_ rules: GrantRules?, after last: String?, most: Int) -> (changes: [Change], last: String?) {
+    let users = users(after: last, most: most)
+    let gone = users.filter { user in
+      guard let rules, let entry = entries[user] else { return true }
       return (try? rules.check(entry.grant)) == nil
     }
-    for entry in gone { drop(entry.user) }
-    return gone.map { .removed(user: $0.user) }
+    return (gone.flatMap { remove($0) }, users.count < most ? nil : users.last)
   }
 
   /// Removes the number from its owner, if there is one.
@@ -136,18 +146,23 @@ public struct UserGrants: Sendable {
 
   private mutating func touch(_ user: String, at now: Int64) -> [Change] {
     guard var entry = entries[user], now - entry.seen > Limits.grantSeenSeconds * 1_000 else { return [] }
+    ages.remove(Age(entry))
     entry.seen = now
     entries[user] = entry
+    ages.insert(Age(entry))
     return [.stored(entry)]
   }
 
   package mutating func put(_ entry: Entry) {
-    entries[entry.user] = entry
+    if let before = entries.updateValue(entry, forKey: entry.user) { ages.remove(Age(before)) } else { order.insert(entry.user) }
+    ages.insert(Age(entry))
     for number in entry.grant.numbers { owners[String(Routing.canonical(number))] = entry.user }
   }
 
   package mutating func forget(_ user: String) {
     guard let entry = entries.removeValue(forKey: user) else { return }
+    order.remove(user)
+    ages.remove(Age(entry))
     for number in entry.grant.numbers where owners[String(Routing.canonical(number))] == user {
       owners[String(Routing.canonical(number))] = nil
     }
@@ -155,28 +170,21 @@ public struct UserGrants: Sendable {
 
   private mutating func drop(_ user: String) {
     forget(user)
-    removeStale(user)
+    staleGrants.remove(user)
   }
 
-  package mutating func setStale(_ users: Set<String>) {
-    (stale, staleDigest) = (users, users.reduce(0) { $0 ^ Self.digest($1) })
-    unreduced = unreduced.filter { users.contains($0.key) }
-  }
-
-  package mutating func removeStale(_ user: String) {
-    guard stale.remove(user) != nil else { return }
-    staleDigest ^= Self.digest(user)
-    unreduced[user] = nil
-  }
-
-  /// FNV-1a with 64 bits, never 0: the digests of several users are combined by XOR.
-  private static func digest(_ user: String) -> UInt64 {
-    user.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 } | 1 << 63
+  /// The users after the given one (nil: from the first), ascending, at most `most`. Reads no others.
+  func users(after last: String?, most: Int) -> [String] {
+    var (out, walk) = ([String](), order.walk(after: last))
+    while out.count < most, let user = walk.next() { out.append(user) }
+    return out
   }
 
   package mutating func lose(_ numbers: [String], from user: String) -> [Change] {
     guard var entry = entries[user] else { return [] }
-    if stale.contains(user), unreduced[user]?.issuedAt != entry.grant.issuedAt { unreduced[user] = entry.grant }
+    // a row may take numbers of a user that the comparison has not reached yet
+    if let comparison, !comparison.hasPassed(user), comparison.lacks(entry) { staleGrants.insert(user, seen: entry.seen) }
+    staleGrants.keepUnreduced(entry.grant, of: user)
     let lost = Set(numbers.map(Routing.canonical))
     forget(user)
     entry.grant.numbers.removeAll { lost.contains(Routing.canonical($0)) }
@@ -184,17 +192,32 @@ public struct UserGrants: Sendable {
     return [.stored(entry)]
   }
 
+  /// Evicts as many expired grants as are needed, the oldest first, and reads `Limits.grantsPerStep` at most.
   package mutating func makeRoom(for grant: TokenGrant, of user: String, at now: Int64) throws(Fault) -> [Change] {
-    func hasRoom(_ me: Self) -> Bool {
-      let isNew = me.entries[user] == nil
-      return me.entries.count + (isNew ? 1 : 0) <= me.users
-        && me.owners.count - (me.entries[user]?.grant.numbers.count ?? 0) + grant.numbers.count <= me.numbers
+    var lacksUsers = entries.count + (entries[user] == nil ? 1 : 0) - users
+    var lacksNumbers = owners.count - (entries[user]?.grant.numbers.count ?? 0) + grant.numbers.count - numbers
+    if lacksUsers <= 0, lacksNumbers <= 0 { return [] }
+    var (old, walk) = ([String](), ages.walk(after: nil))
+    while lacksUsers > 0 || lacksNumbers > 0 {
+      guard old.count < Limits.grantsPerStep, let age = walk.next(), now - age.seen >= Limits.grantSeconds * 1_000 else {
+        throw .full
+      }
+      guard age.user != user else { continue }
+      old.append(age.user)
+      lacksUsers -= 1
+      lacksNumbers -= entries[age.user]?.grant.numbers.count ?? 0
     }
-    if hasRoom(self) { return [] }
-    let old = entries.values.filter { now - $0.seen >= Limits.grantSeconds * 1_000 && $0.user != user }
-    for entry in old { drop(entry.user) }
-    guard hasRoom(self) else { throw .full }
-    return old.map { .removed(user: $0.user) }
+    for user in old { drop(user) }
+    return old.map { .removed(user: $0) }
+  }
+
+  /// The order of eviction.
+  private struct Age: Comparable, Sendable {
+    let seen: Int64
+    let user: String
+    init(_ entry: Entry) { (seen, user) = (entry.seen, entry.user) }
+
+    static func < (a: Age, b: Age) -> Bool { (a.seen, a.user) < (b.seen, b.user) }
   }
 }
 

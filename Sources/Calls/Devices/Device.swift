@@ -46,7 +46,10 @@ public struct Device: Hashable, Sendable {
   public var wantsCalls: Bool { rings && !doNotDisturb && revokedAt == nil }
 
   mutating func update(_ info: DeviceInfo) {
-    (platform, model, os, sdk) = (info.platform, info.model, info.os, info.sdk)
+    platform = info.platform
+    model = info.model
+    os = info.os
+    sdk = info.sdk
     // A wake token has no accounts: those of the login stay.
     if info.onlyCall == nil { accounts = info.accounts }
   }

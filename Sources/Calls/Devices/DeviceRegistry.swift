@@ -29,8 +29,10 @@ public struct DeviceRegistry: Sendable {
   /// Users that the cluster's store reported, by the time of their last change or use.
   private var learnt = RecencyQueue<String>()
   private let most: Int
-  /// When a full table was last searched for stale devices, milliseconds since 1970.
+  /// When the last search of a full table for stale devices began, milliseconds since 1970.
   private var staleLookedFor: Int64 = .min / 2
+  /// The last user that this search has seen; nil: it is over.
+  private var staleLookedAfter: String?
   /// The defaults of an APNs registration without topic or env, and the services that can be pushed to.
   public var defaults = Defaults()
 
@@ -277,11 +279,20 @@ extension DeviceRegistry {
     return devices.count >= most ? try forgetStale(at: now) : []
   }
 
-  /// The table is full: devices not seen for `Limits.staleMilliseconds` are removed. Scans all devices, so at most once a minute.
+  /// The table is full: devices not seen for `Limits.staleMilliseconds` are removed. A registration searches some users only, the
+  /// next one goes on behind them; all are searched once a minute at most.
   private mutating func forgetStale(at now: Int64) throws(DeviceError) -> [DeviceChange] {
-    guard abs(now - staleLookedFor) >= Limits.staleLookMilliseconds else { throw .full }
-    staleLookedFor = now
-    let stale = devices.values.filter { now - $0.lastSeen > Limits.staleMilliseconds && $0.revokedAt == nil }.map(\.key)
+    if staleLookedAfter == nil {
+      guard abs(now - staleLookedFor) >= Limits.staleLookMilliseconds else { throw .full }
+      staleLookedFor = now
+    }
+    var walk = users.walk(after: staleLookedAfter)
+    var stale: [DeviceKey] = []
+    for _ in 0..<Limits.usersPerStaleLook where stale.isEmpty {
+      staleLookedAfter = walk.next()
+      guard let user = staleLookedAfter else { break }
+      stale = devices(of: user).filter { now - $0.lastSeen > Limits.staleMilliseconds && $0.revokedAt == nil }.map(\.key)
+    }
     guard !stale.isEmpty else { throw .full }
     return stale.flatMap { remove($0) }
   }

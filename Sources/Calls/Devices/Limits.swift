@@ -12,7 +12,9 @@ enum Limits {
   static let bindingsPerDevice = 4
   /// A device that was not seen for this long gives way to a new one of its user.
   static let staleMilliseconds: Int64 = 30 * 86_400_000
-  /// A full table is searched for such devices at most once in this time.
+  /// Users whose devices one registration searches for such, if the table is full.
+  static let usersPerStaleLook = 2_000
+  /// All users are searched at most once in this time.
   static let staleLookMilliseconds: Int64 = 60_000
   /// A younger change of this node may not have reached the cluster's store.
   static let storeLagMilliseconds: Int64 = 60_000

@@ -71,7 +71,8 @@ public struct OrderedKeys<Key: Comparable & Sendable>: Sendable {
     public mutating func peek() -> Key? {
       while block < blocks.count {
         if index < blocks[block].count { return blocks[block][index] }
-        (block, index) = (block + 1, 0)
+        block = block + 1
+        index = 0
       }
       return nil
     }

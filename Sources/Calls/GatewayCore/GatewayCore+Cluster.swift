@@ -55,7 +55,7 @@ extension GatewayCore {
     return true
   }
 
-  private mutating func learn(_ key: DeviceKey, _ registration: Device?, _ isRevoked: Bool) {
+  private mutating func learn(_ key: DeviceKey, _ registration: Device?, isRevoked: Bool) {
     if isRevoked {
       pending.append(.devices(.revokedRemotely(key)))
     } else if let registration {
@@ -76,8 +76,10 @@ extension GatewayCore {
     case .askTombstone(let call): cluster(.tombstone(call), at: now)
     case .unclaimed(let call): cluster(.ended(call, over: nil), at: now)
     case .wake(let key, let node, let content):
-      cluster(.wake(content.call, key, node: node, content: content.wakeContent), at: now)
+      if let wake = CallWake(json: content.wakeContent) { cluster(.wake(wake, key, node: node), at: now) }
     case .shareGrants(let grants): cluster(.grants(grants), at: now)
+    case .restoreGrants(let batch): cluster(.restoreGrants(batch), at: now)
+    case .grantsCompared: cluster(.grantsCompared, at: now)
     case .staleGrants(let digest):
       cluster(.staleGrants(digest), at: now)
       return false
@@ -106,7 +108,7 @@ extension GatewayCore {
   /// Sends the troubles of the trunks that this node leads.
   mutating func sendTroubles(at now: Instant) { cluster(.troubles(machine.trunkTroubles.mapValues(\.rawValue)), at: now) }
 
-  mutating func probe(_ incarnation: Incarnation, _ uri: String, _ flow: Flow, at now: Instant, into output: inout Output) {
+  mutating func probe(_ incarnation: Incarnation, uri: String, over flow: Flow, at now: Instant, into output: inout Output) {
     let id = nextProbe()
     probes[id] = incarnation
     let peer = TrunkPeer(name: Self.probeTrunk, domain: flow.remote.description, flow: flow)
@@ -128,21 +130,19 @@ extension GatewayCore {
       case .located(let call, let answer): pending.append(.located(call, answer))
       case .claimed(let call, let answer): pending.append(.claimed(call, answer))
       case .tombstone(let call, let found): pending.append(.tombstone(call, found))
-      case .remoteDeviceConnected(let remote): pending.append(.remoteDeviceConnected(remote))
+      case .remote(let event): pending.append(.remote(event))
       case .welcome(let key, let session, let registration, let isRevoked):
-        learn(key, registration, isRevoked)
+        learn(key, registration, isRevoked: isRevoked)
         pending += coming.removeValue(forKey: session) ?? []
       case .sessionState(let request, let key, let registration, let isRevoked):
-        learn(key, registration, isRevoked)
+        learn(key, registration, isRevoked: isRevoked)
         pending.append(.app(.httpLogin(request, key)))
       case .revoked(let key): pending.append(.devices(.revokedRemotely(key)))
       case .revokedBefore(let key, let time): pending.append(.devices(.revokedBefore(key, time)))
-      case .wakeHere(let key, let call, let content):
-        guard let wake = CallWake(json: content) else { continue }
-        output.effects.append(.action(.app(.send(key, .callWake(wake), call: call))))
+      case .wakeHere(let key, let wake):
+        output.effects.append(.action(.app(.send(key, .callWake(wake), call: wake.call))))
       case .replaced(let key, let session): output.effects.append(.action(.app(.replace(key, session))))
       case .orphan(let entry, _): pending.append(.orphaned(entry.line, users: entry.users))
-      case .lost(let call, let user): pending.append(.remoteCallLost(call, user: user))
       case .reaped(let calls):
         for call in calls {
           if heldRecords.removeValue(forKey: call) != nil {
@@ -164,6 +164,7 @@ extension GatewayCore {
         knowsSharedStoreClock = true
         signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
       case .grants(let grants): pending.append(.sharedGrants(grants))
+      case .grantsRestored(let users, let hasFailed): pending.append(.grantsRestored(users: users, hasFailed: hasFailed))
       case .grantsUncertain(let isUncertain): pending.append(.grantsUncertain(isUncertain))
       case .nodes(let count): pending.append(.nodes(count))
       case .troubles(let troubles):

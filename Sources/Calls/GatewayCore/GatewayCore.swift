@@ -153,7 +153,7 @@ public struct GatewayCore {
       // Media first: the offers of moved legs name its new address.
       pending.append(.moveTrunkLegs(calls))
       signal(.moveLegs(flows), at: now, into: &output)
-    case .probe(let incarnation, let uri, let flow): probe(incarnation, uri, flow, at: now, into: &output)
+    case .probe(let incarnation, let uri, let flow): probe(incarnation, uri: uri, over: flow, at: now, into: &output)
     case .timer:
       if let due = userAgent.nextDeadline, due <= now { signal(.timer, at: now, into: &output) }
       if let due = machine.nextDeadline, due <= now { pending.append(.timer) }
@@ -203,7 +203,8 @@ public struct GatewayCore {
       if !answers.isEmpty { pending.insert(contentsOf: answers, at: next) }
     }
     pending.removeAll(keepingCapacity: true)
-    (next, isRevoking) = (0, false)
+    next = 0
+    isRevoking = false
     writeStartLines(at: now, into: &output)
   }
 

@@ -115,7 +115,8 @@ struct ProviderToken {
   mutating func current(_ signer: TokenSigner, team: String, at now: Int64) throws(KeyError) -> String {
     if let text, now - issued < Self.life || now < frozenUntil, now >= issued - Self.clockStep { return text }
     let fresh = try signer.sign(Content(iss: team, iat: now))
-    (text, issued) = (fresh, now)
+    text = fresh
+    issued = now
     return fresh
   }
 

@@ -1,7 +1,7 @@
 import JSONWebToken
 import TrunklineHPKE
 
-/// Encrypts the caller so that only the app can read it, not the push service (E2E-2): HPKE, one message for each key. Stateless;
+/// Encrypts the caller so that only the app can read it, not the push service: HPKE, one message for each key. Stateless;
 /// about 0.1 ms.
 ///
 ///     enc = Base64url(one-time public key, 32 bytes ‖ text and tag)

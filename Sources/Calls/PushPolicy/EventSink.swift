@@ -166,7 +166,8 @@ public struct EventSink: Sendable {
   /// may be the cause, and that one has its own pauses.
   private mutating func serverIsBack(_ now: Instant) {
     let wasAway = failures >= Limits.failuresAway
-    (failures, leftAloneUntil) = (0, now)
+    failures = 0
+    leftAloneUntil = now
     guard wasAway else { return }
     for position in heads where waiting[position]?.isUnderWay == false { waiting[position]?.due = now }
     heads.sort()

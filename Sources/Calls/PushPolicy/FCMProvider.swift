@@ -126,7 +126,8 @@ extension FCMProvider: PushProvider {
   }
 
   public mutating func renewToken(at now: Int64) -> Bool {
-    (access.text, access.ends) = (nil, 0)
+    access.text = nil
+    access.ends = 0
     return true
   }
 

@@ -13,11 +13,11 @@ struct Payload: Encodable {
     var k: String
     var h: String
     var n: String?
-    init(_ kind: CallPush.HandleKind, _ handle: String, _ name: String?) {
+    init(_ kind: CallPush.HandleKind, handle: String, name: String?) {
       (k, h) = (kind.rawValue, String(handle.prefix(Limits.handleCharacters)))
       n = name.map { String($0.prefix(Limits.nameCharacters)) }
     }
-    init(_ push: CallPush) { self.init(push.handleKind, push.handle, push.name) }
+    init(_ push: CallPush) { self.init(push.handleKind, handle: push.handle, name: push.name) }
   }
   struct Empty: Encodable {}
 
@@ -43,7 +43,7 @@ struct Payload: Encodable {
     (gw, wake) = (push.gateway, push.wake.exposed)
     if withCaller, push.sealedCaller == nil {
       from = Caller(push)
-      to = push.called.map { Caller($0.kind, $0.handle, $0.name) }
+      to = push.called.map { Caller($0.kind, handle: $0.handle, name: $0.name) }
       if withParameters, !push.parameters.isEmpty { parameters = push.parameters }
     }
     if withCaller, push.sealedCaller?.isEmpty == false { enc = push.sealedCaller }

@@ -20,26 +20,26 @@ extension PushMachine {
       breakers[service]?.succeeded()
     }
     switch service.provider.verdict(answer) {
-    case .accepted: finish(key, .accepted, "accepted", at: now, &output)
-    case .unregistered(let before, let reason): finish(key, .unregistered(before: before), reason, at: now, &output)
-    case .tokenMismatch(let reason): finish(key, .tokenMismatch, reason, isFault: true, at: now, &output)
+    case .accepted: finish(key, .accepted, because: "accepted", at: now, &output)
+    case .unregistered(let before, let reason): finish(key, .unregistered(before: before), because: reason, at: now, &output)
+    case .tokenMismatch(let reason): finish(key, .tokenMismatch, because: reason, isFault: true, at: now, &output)
     case .refused(let reason, let isFault, let freezesToken):
       if freezesToken { providers[service]?.freezeToken(at: seconds) }
-      finish(key, .failed, reason, isFault: isFault, at: now, &output)
-    case .retry(let how, let reason): retry(key, how, reason, at: now, &output)
+      finish(key, .failed, because: reason, isFault: isFault, at: now, &output)
+    case .retry(let how, let reason): retry(key, how, because: reason, at: now, &output)
     }
   }
 
-  mutating func broke(_ id: AttemptID, _ reason: String, _ isOfOld: Bool, at now: Instant, _ output: inout [Action]) {
+  mutating func broke(_ id: AttemptID, because reason: String, isOfOld: Bool, at now: Instant, _ output: inout [Action]) {
     switch attempts.removeValue(forKey: id) {
-    case .push(let key): broke(key, reason, isOfOld, at: now, &output)
+    case .push(let key): broke(key, because: reason, isOfOld: isOfOld, at: now, &output)
     case .accessToken(let service): tokenAnswered(service, nil, at: now, &output)
     case nil: break
     }
   }
 
   /// The service may have accepted it nevertheless; an app recognises two pushes of one call by the call's id.
-  private mutating func broke(_ key: PushKey, _ reason: String, _ isOfOld: Bool, at now: Instant, _ output: inout [Action]) {
+  private mutating func broke(_ key: PushKey, because reason: String, isOfOld: Bool, at now: Instant, _ output: inout [Action]) {
     guard let service = pushes[key]?.target.service else { return }
     pushes[key]?.lastStatus = nil
     // A firewall forgets one connection, and all requests on it break: only the retry shows whether the service works.
@@ -50,17 +50,17 @@ extension PushMachine {
     }
     // A refusal of our certificate, by the service or our own library, does not change with the connection.
     if PushAdvice.isCertificateRefused(reason), !PushAdvice.isGuess(reason) {
-      return finish(key, .failed, "broke: " + reason, isFault: true, at: now, &output)
+      return finish(key, .failed, because: "broke: " + reason, isFault: true, at: now, &output)
     }
-    retry(key, .otherConnection, "broke: " + reason, at: now, &output)
+    retry(key, .otherConnection, because: "broke: " + reason, at: now, &output)
   }
 
   private mutating func retry(
-    _ key: PushKey, _ how: PushVerdict.Retry, _ reason: String, at now: Instant, _ output: inout [Action]
+    _ key: PushKey, _ how: PushVerdict.Retry, because reason: String, at now: Instant, _ output: inout [Action]
   ) {
     guard var push = pushes[key] else { return }
     guard push.attempts < Limits.attempts else {
-      return finish(key, .failed, reason, isFault: PushAdvice.isCertificateRefused(reason), at: now, &output)
+      return finish(key, .failed, because: reason, isFault: PushAdvice.isCertificateRefused(reason), at: now, &output)
     }
     push.lastReason = reason
     var until = now
@@ -71,10 +71,10 @@ extension PushMachine {
     case .newToken:
       let seconds = unixSeconds(now)
       guard providers[push.target.service]?.renewToken(at: seconds) ?? false else {
-        return finish(key, .failed, reason, isFault: true, at: now, &output)
+        return finish(key, .failed, because: reason, isFault: true, at: now, &output)
       }
     case .withoutCaller:
-      guard push.withCaller else { return finish(key, .failed, reason, isFault: true, at: now, &output) }
+      guard push.withCaller else { return finish(key, .failed, because: reason, isFault: true, at: now, &output) }
       push.withCaller = false
     case .after(let seconds): until = now + .seconds(min(max(seconds, 0), 3600))
     }
@@ -84,7 +84,7 @@ extension PushMachine {
     if until <= now {
       send(key, at: now, &output)
     } else if until + Limits.retryMargin >= push.deadline || push.isCallOver {
-      finish(key, .failed, reason, at: now, &output)
+      finish(key, .failed, because: reason, at: now, &output)
     }
   }
 
@@ -92,7 +92,7 @@ extension PushMachine {
     for key in ofCall[call] ?? [] {
       pushes[key]?.isCallOver = true
       if case .underWay = pushes[key]?.phase { continue }
-      finish(key, .failed, "callOver", at: now, &output)
+      finish(key, .failed, because: "callOver", at: now, &output)
     }
   }
 
@@ -108,7 +108,7 @@ extension PushMachine {
     while let key = deadlines.popDue(at: now) {
       guard let push = pushes[key] else { continue }
       if now >= push.deadline {
-        finish(key, .failed, push.lastReason.isEmpty ? "tooLate" : push.lastReason, at: now, &output)
+        finish(key, .failed, because: push.lastReason.isEmpty ? "tooLate" : push.lastReason, at: now, &output)
       } else if case .waiting(let until) = push.phase, now >= until {
         send(key, at: now, &output)
       }

@@ -6,12 +6,14 @@ extension PushMachine {
   mutating func send(_ key: PushKey, at now: Instant, _ output: inout [Action]) {
     guard let push = pushes[key] else { return }
     let service = push.target.service
-    guard !push.isCallOver else { return finish(key, .failed, "callOver", at: now, &output) }
+    guard !push.isCallOver else { return finish(key, .failed, because: "callOver", at: now, &output) }
     guard push.attempts == 0 || now + Limits.retryMargin < push.deadline, now < push.deadline else {
-      return finish(key, .failed, push.lastReason.isEmpty ? "tooLate" : push.lastReason, at: now, &output)
+      return finish(key, .failed, because: push.lastReason.isEmpty ? "tooLate" : push.lastReason, at: now, &output)
     }
-    guard providers[service] != nil else { return finish(key, .failed, "noProvider", isFault: true, at: now, &output) }
-    guard breakers[service]?.allows(at: now) ?? true else { return finish(key, .failed, "circuitOpen", at: now, &output) }
+    guard providers[service] != nil else { return finish(key, .failed, because: "noProvider", isFault: true, at: now, &output) }
+    guard breakers[service]?.allows(at: now) ?? true else {
+      return finish(key, .failed, because: "circuitOpen", at: now, &output)
+    }
     breakers[service]?.attempted(at: now)
     let attempt = PushAttempt(
       key: key, target: push.target, content: push.content, withCaller: push.withCaller, now: unixSeconds(now),
@@ -25,10 +27,10 @@ extension PushMachine {
       case .waitForToken:
         pushes[key]?.phase = .waitingForToken
         deadlines.schedule(key, at: push.deadline)
-      case .unusable, nil: finish(key, .failed, "unusable", at: now, &output)
+      case .unusable, nil: finish(key, .failed, because: "unusable", at: now, &output)
       }
     } catch {
-      finish(key, .failed, "unsigned: \(error)", isFault: true, at: now, &output)
+      finish(key, .failed, because: "unsigned: \(error)", isFault: true, at: now, &output)
     }
   }
 
@@ -49,7 +51,7 @@ extension PushMachine {
     let problem = providers[service]?.tokenAnswered(answer, at: seconds)
     for key in pushes.filter({ $0.value.target.service == service && $0.value.isWaitingForToken }).map(\.key) {
       if let problem {
-        finish(key, .failed, problem, isFault: answer != nil, at: now, &output)
+        finish(key, .failed, because: problem, isFault: answer != nil, at: now, &output)
       } else {
         send(key, at: now, &output)
       }

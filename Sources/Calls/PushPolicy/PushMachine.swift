@@ -57,7 +57,7 @@ public struct PushMachine: Sendable {
       let push = Push(target: target, content: content, deadline: deadline, began: now, since: since, phase: .waitingForToken)
       wake(key, push, at: now, &output)
     case .answered(let attempt, let answer): answered(attempt, answer, at: now, &output)
-    case .broke(let attempt, let reason, let isOfOld): broke(attempt, reason, isOfOld, at: now, &output)
+    case .broke(let attempt, let reason, let isOfOld): broke(attempt, because: reason, isOfOld: isOfOld, at: now, &output)
     case .callOver(let call): callOver(call, at: now, &output)
     case .providers(let providers): replace(providers, &output)
     case .timer: timer(at: now, &output)
@@ -66,7 +66,7 @@ public struct PushMachine: Sendable {
 
   /// The process ends: every push is reported.
   public mutating func abandon(at now: Instant, into output: inout [Action]) {
-    for key in Array(pushes.keys) { finish(key, .failed, "stopped", at: now, &output) }
+    for key in Array(pushes.keys) { finish(key, .failed, because: "stopped", at: now, &output) }
   }
 
   /// When `timer` is due; nil if nothing waits.
@@ -82,7 +82,7 @@ public struct PushMachine: Sendable {
   }
 
   mutating func finish(
-    _ key: PushKey, _ outcome: PushReport.Outcome, _ reason: String, isFault: Bool = false, at now: Instant,
+    _ key: PushKey, _ outcome: PushReport.Outcome, because reason: String, isFault: Bool = false, at now: Instant,
     _ output: inout [Action]
   ) {
     guard let push = pushes.removeValue(forKey: key) else { return }
@@ -102,7 +102,7 @@ public struct PushMachine: Sendable {
     pushes[key] = push
     ofCall[key.call, default: []].append(key)
     deadlines.schedule(key, at: push.nextMoment)
-    guard isRoomLeft else { return finish(key, .failed, "tooMany", at: now, &output) }
+    guard isRoomLeft else { return finish(key, .failed, because: "tooMany", at: now, &output) }
     send(key, at: now, &output)
   }
 

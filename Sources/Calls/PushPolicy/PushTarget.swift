@@ -51,7 +51,7 @@ public struct CallPush: Sendable, Hashable {
       (self.kind, self.handle, self.name) = (kind, handle, name)
     }
   }
-  /// The caller, encrypted for the app (E2E-2, `CallerSealing`); empty: sealing failed, so the push has no caller.
+  /// The caller, encrypted for the app (`CallerSealing`); empty: sealing failed, so the push has no caller.
   public var sealedCaller: String?
 
   public init(

@@ -16,32 +16,28 @@ extension Call {
   /// - Parameter mayJoin: the device accepts calls, and its session is not for another call only.
   mutating func greet(_ device: DevicePresence, mayJoin: Bool, _ step: inout Step) -> Greeting? {
     guard isLive else { return nil }
-    if terminals[device.key] != nil { return terminals[device.key]?.popUnseen().map { .gone($0) } }
+    if terminals[device.key] != nil { return terminals.popUnseen(device.key).map { .gone($0) } }
     if let index = index(of: device.key) {
-      devices[index].session = device.session
-      devices[index].isConnected = true
-      devices[index].announcesActive = device.announcesActive
-      // the snapshot offers the call, without an ack: not warm
-      devices[index].ackedOn = nil
+      devices[index].connected(device)
       pushConnected(device, isNew: true, &step)
-      devices[index].sentCapabilities = capabilities
+      _ = devices[index].sends(capabilities)
       return .snapshot(snapshot(devices[index], step))
     }
     let mayJoin = mayJoin && (device.info.onlyCall == id || users.isFor(device.accounts, of: device.key.user))
-    guard ringsDevices, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
+    guard ringsDevices, mayJoin || pushes.mayShow(device.key) else { return nil }
     if isUndecided, users.ringing.contains(device.key.user) {
       guard let index = addDevice(device, &step) else { return nil }
       markOnce(.offered, &step)
       pushConnected(device, isNew: true, &step)
-      devices[index].sentCapabilities = capabilities
+      _ = devices[index].sends(capabilities)
       return .snapshot(snapshot(devices[index], step))
     }
     // a push may have woken the device for this call: a late one is sent why the call is over for it
     let isDiverted = isDiverted(for: device.key.user)
-    guard isDiverted || winner != nil, terminals.count < Limits.terminalsPerCall else { return nil }
+    guard isDiverted || winner != nil, !terminals.isFull else { return nil }
     let reason = isDiverted ? divertedReason ?? .diverted : .answeredElsewhere
     let over = CallOver(reason, by: isDiverted ? .gateway : .app, at: step.wallNow)
-    terminals[device.key] = Terminal(over: over, isByDevice: false, isUnseen: false)
+    terminals.end(device.key, Terminal(over: over, isByDevice: false, isUnseen: false))
     return .gone(over)
   }
 
@@ -51,8 +47,7 @@ extension Call {
     let caller = Handle(
       k: caller.k, h: String(caller.h.prefix(Limits.textCharacters)), n: caller.n.map { String($0.prefix(Limits.textCharacters)) }
     )
-    guard isLive, direction == .incoming, caller != parties.from else { return }
-    parties.from = caller
+    guard isLive, direction == .incoming, parties.identify(caller) else { return }
     for device in devices where terminals[device.key] == nil {
       step.send(.callUpdate(CallUpdate(from: parties.from)), to: device.key, call: id)
     }
@@ -62,18 +57,15 @@ extension Call {
     var out = CallSnapshot(
       call: id, dir: ringsDevices ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
       acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: step.wall(stateSince),
-      exp: timers[.ring].map { step.wall($0) }, pstn: ringsDevices ? pstn : nil, caps: capabilities)
+      exp: ringClock.until.map { step.wall($0) }, pstn: ringsDevices ? pstn : nil, caps: capabilities)
     if ringsDevices { out.parameters = parties.parameters }
-    if winner == leg.key { (out.translate, out.muted) = (appMedia.translation, appMedia.isMuted) }
+    if winner == leg.key { (out.translate, out.muted) = (audio.translation, audio.isMuted) }
     return out
   }
 
   /// Sends the capabilities to the device that has the call, if they differ from those sent last.
   mutating func sendCapabilities(_ step: inout Step) {
-    guard state == .connected, let winner, let index = winnerIndex, devices[index].sentCapabilities != capabilities else {
-      return
-    }
-    devices[index].sentCapabilities = capabilities
+    guard state == .connected, let winner, let index = winnerIndex, devices[index].sends(capabilities) else { return }
     step.send(.callUpdate(CallUpdate(caps: capabilities)), to: winner, call: id)
   }
 
@@ -84,27 +76,26 @@ extension Call {
     case .starting: .starting
     case .ready: .ready
     case .progress: .progress
-    case .connected: appMedia.isHeld ? .held : .connected
+    case .connected: audio.isHeld ? .held : .connected
     }
   }
 
   mutating func deviceResumed(_ device: DevicePresence, _ step: inout Step) {
     let (key, session) = (device.key, device.session)
-    terminals[key]?.resumed()
+    terminals.resumed(key)
     guard isLive, let index = index(of: key) else { return }
-    // the socket is another than the one that acked the offer: not warm
-    (devices[index].session, devices[index].isConnected, devices[index].ackedOn) = (session, true, nil)
+    devices[index].resumed(session)
     pushConnected(device, isNew: false, &step)
   }
 
   mutating func deviceDisconnected(_ key: DeviceKey, _ step: inout Step) {
-    terminals[key]?.socketLost()
+    terminals.socketLost(key)
     guard isLive, let index = index(of: key) else { return }
     if endLostTest(&step) { return }
     let until = step.now + Limits.reconnect
-    (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
+    devices[index].disconnected(until: until)
     // A device that no push reaches has no other timer: the caller would hear ringing until the ring's end.
-    if isUndecided, ringsDevices, terminals[key] == nil, devices[index].phase == .offered { timers[.vanished] = until }
+    if isUndecided, ringsDevices, terminals[key] == nil, devices[index].phase == .offered { ringClock.checkReconnect(at: until) }
     pushDisconnected(key, &step)
   }
 
@@ -115,15 +106,15 @@ extension Call {
     if endLostTest(&step) { return }
     // a page that is reloaded, also over a slow network, opens its next session within this time
     let until = step.now + Limits.reconnect
-    (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
+    devices[index].disconnected(until: until)
     guard isUndecided, ringsDevices, terminals[key] == nil else { return }
-    devices[index].phase = .offered
-    timers[.vanished] = until
+    devices[index].stopsRinging()
+    ringClock.checkReconnect(at: until)
   }
 
   mutating func offerAcked(_ key: DeviceKey, on session: SessionID) {
     guard isLive, let index = index(of: key) else { return }
-    devices[index].ackedOn = session
-    pushOfferAcked(key)
+    devices[index].acked(on: session)
+    pushes.offerAcked(key)
   }
 }

@@ -21,7 +21,7 @@ extension CallMachine {
       let before = Set(devices.devices(of: user).filter { $0.revokedAt != nil }.map(\.key))
       do throws(DeviceError) {
         if let device, devices[DeviceKey(user: user, device: device)] == nil,
-          presences[user]?.contains(where: { $0.key.device == device }) == true
+          presences[DeviceKey(user: user, device: device)] != nil
         {
           changed(devices.revoke(connected: DeviceKey(user: user, device: device), at: step.wallNow), &step)
         } else {
@@ -48,7 +48,7 @@ extension CallMachine {
         changed(devices.delete(key), &step)
         forbidPushes(to: key, &step)
       }
-      for key in Set(known + (presences[user] ?? []).map(\.key)) { step.app(.revoke(key)) }
+      for key in Set(known + presences[user].map(\.key)) { step.app(.revoke(key)) }
       let grants = forgetGrants(of: user, &step)
       step.answer(question, .forgotten(devices: known.count, grants: grants))
     case .allow(let key, let question):
@@ -71,7 +71,7 @@ extension CallMachine {
 
   /// Ends calls of this device that began after another node revoked it, before that was known here.
   private mutating func endCalls(of key: DeviceKey, since revokedAt: Int64, _ step: inout Step) {
-    for id in callsOfUser[key.user] ?? [] {
+    for id in calls.ids(of: key.user) {
       guard let call = calls[id], call.isLive, !call.ringsDevices, call.winner == key,
         step.wall(call.times[.start] ?? step.now) > revokedAt
       else { continue }
@@ -87,7 +87,7 @@ extension CallMachine {
     if !changes.isEmpty { self.report(.deviceRefused, key, &step) }
     let other = devices.targets(of: key.user).first { $0.key == key }?.target
     if report.outcome != .accepted, report.outcome != .failed || report.attempts == 0 {
-      calls[report.key.call]?.terminals[key]?.pushRefused()
+      calls.change(report.key.call) { $0.terminals.pushRefused(key) }
       tombstones.update(report.key.call, key) { $0.pushRefused() }
     }
     change(report.key.call, &step) { $0.pushed(report, other: other == report.target ? nil : other, &$1) }
@@ -117,6 +117,6 @@ extension CallMachine {
   }
 
   private mutating func forbidPushes(to key: DeviceKey, _ step: inout Step) {
-    for id in callsOfUser[key.user] ?? [] { change(id, &step) { $0.pushForbidden(key, &$1) } }
+    for id in calls.ids(of: key.user) { change(id, &step) { $0.pushForbidden(key, &$1) } }
   }
 }

@@ -7,15 +7,15 @@ import TrunklineBytes
 /// Devices that connect, disconnect, reconnect and are woken: the snapshot, what they may still show, and rejects without a
 /// socket.
 extension CallMachine {
-  mutating func connected(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, resumed: Bool, _ step: inout Step) {
+  mutating func connected(_ key: DeviceKey, on session: SessionID, _ info: DeviceInfo, resumed: Bool, _ step: inout Step) {
     // its login token is still valid, but it gets no snapshot, no TURN credentials, and no call that a second socket could claim
     if !resumed, devices.isRevoked(key) { return step.app(.refuse(session, .deviceRevoked(fatal: true))) }
     let device = DevicePresence(key: key, session: session, info: info)
-    presences.put(device)
+    presences.connect(device)
     changed(devices.seen(key, info: info, at: step.wallNow), &step)
     prefetch(key.user, &step)
     if resumed {
-      for id in callsOfUser[key.user] ?? [] { change(id, &step) { $0.deviceResumed(device, &$1) } }
+      for id in calls.ids(of: key.user) { change(id, &step) { $0.deviceResumed(device, &$1) } }
       for id in tombstones.calls(of: key.user) {
         tombstones.update(id, key) { $0.resumed() }
         if let over = tombstones.popLost(id, key) { step.send(.callGone(over), to: key, call: id) }
@@ -34,7 +34,7 @@ extension CallMachine {
     var snapshots: [CallSnapshot] = []
     var gone: [GoneCall] = []
     let (only, wantsCalls) = (device.info.onlyCall, devices.wantsCalls(device.key))
-    for id in callsOfUser[device.key.user] ?? [] {
+    for id in calls.ids(of: device.key.user) {
       change(id, &step) { call, step in
         switch call.greet(device, mayJoin: only == id || only == nil && wantsCalls, &step) {
         case .snapshot(let snapshot): snapshots.append(snapshot)
@@ -60,38 +60,32 @@ extension CallMachine {
   }
 
   mutating func disconnected(_ key: DeviceKey, _ session: SessionID, _ step: inout Step) {
-    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
-    presences.change(index, of: key.user) { ($0.isConnected, $0.lostAt) = (false, step.now) }
-    for id in callsOfUser[key.user] ?? [] { change(id, &step) { $0.deviceDisconnected(key, &$1) } }
+    guard presences.disconnect(key, session, at: step.now) else { return }
+    for id in calls.ids(of: key.user) { change(id, &step) { $0.deviceDisconnected(key, &$1) } }
     for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost() } }
-    if let remote = presences[key.user]?[index].movedTo {
-      presences.change(index, of: key.user) { $0.movedTo = nil }
-      remoteDeviceConnected(remote, &step)
-    }
+    if let remote = presences.popMove(key) { remoteDeviceConnected(remote, &step) }
   }
 
   mutating func sessionEnded(_ key: DeviceKey, _ session: SessionID, _ step: inout Step) {
-    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
-    if presences[key.user]?[index].isConnected == true { disconnected(key, session, &step) }
-    presences.remove(index, of: key.user)
-    for id in callsOfUser[key.user] ?? [] { change(id, &step) { $0.deviceVanished(key, &$1) } }
+    guard let device = presences[key], device.session == session else { return }
+    if device.isConnected { disconnected(key, session, &step) }
+    presences.end(key, session)
+    for id in calls.ids(of: key.user) { change(id, &step) { $0.deviceVanished(key, &$1) } }
   }
 
   mutating func stateChanged(_ key: DeviceKey, _ state: AppState, _ step: inout Step) {
-    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
-    presences.change(index, of: key.user) { $0.info.state = state }
-    guard let device = presence(key) else { return }
-    for id in callsOfUser[key.user] ?? [] { change(id, &step) { $0.pushIfInBackground(device, &$1) } }
+    guard let device = presences.report(state, of: key) else { return }
+    for id in calls.ids(of: key.user) { change(id, &step) { $0.pushIfInBackground(device, &$1) } }
   }
 
   /// A session for one call is now one for all: it is offered the calls that ring.
   mutating func upgraded(_ key: DeviceKey, _ info: DeviceInfo, _ step: inout Step) {
-    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
+    guard presences[key] != nil else { return }
     if devices.isRevoked(key) { return step.app(.revoke(key)) }
-    presences.change(index, of: key.user) { $0.info = info }
+    let upgraded = presences.upgrade(key, info)
     changed(devices.seen(key, info: info, at: step.wallNow), &step)
-    guard let device = presence(key), devices.wantsCalls(key) else { return }
-    for id in callsOfUser[key.user] ?? [] {
+    guard let device = upgraded, devices.wantsCalls(key) else { return }
+    for id in calls.ids(of: key.user) {
       change(id, &step) { call, step in
         let isItsCall = call.ringsDevices && call.users.ringing.contains(key.user)
         if isItsCall, call.users.isFor(device.accounts, of: key.user) { call.offer(to: device, &step) }
@@ -101,12 +95,12 @@ extension CallMachine {
 
   /// A killed app rejects without a socket: like `call.reject`, but a repeat is `ok` again.
   mutating func httpReject(
-    _ request: HTTPRequestID, _ key: DeviceKey, _ reject: CallReject, _ id: CallID, _ step: inout Step
+    _ request: HTTPRequestID, by key: DeviceKey, _ reject: CallReject, of id: CallID, _ step: inout Step
   ) {
     if isTurnedAway(key, in: id) { return step.app(.httpAnswer(request, .err(.deviceRevoked()))) }
     if askTombstone(id, for: .reject(request, key), &step) { return }
-    let terminals = calls[id].map { $0.users.concerns(key.user) ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
-    var answer = RequestAnswer.err(gone(id, key, terminals[key]?.over, remote: nil, step))
+    let terminals = calls[id].map { $0.users.concerns(key.user) ? $0.terminals.all : [:] } ?? tombstones[id]?.terminals ?? [:]
+    var answer = RequestAnswer.err(gone(id, for: key, own: terminals[key]?.over, remote: nil, step))
     if terminals[key]?.isByDevice == true {
       answer = .ok
     } else if terminals[key] == nil, let call = calls[id], call.isLive, call.users.concerns(key.user) {
@@ -116,12 +110,10 @@ extension CallMachine {
   }
 
   /// The body of a 410.
-  func gone(_ id: CallID, _ key: DeviceKey, _ own: CallOver?, remote: RemoteTombstone?, _ step: Step) -> Failure {
+  func gone(_ id: CallID, for key: DeviceKey, own: CallOver?, remote: RemoteTombstone?, _ step: Step) -> Failure {
     let reason = (own ?? over(of: id, for: key, remote: remote, step)).reason
     return Failure(
       .gone, reason: reason,
       msg: reason == .unknown ? "no such call here: it is over, or its node is gone" : "the call is over for this device")
   }
-
-  func presence(_ key: DeviceKey) -> DevicePresence? { presences[key.user]?.first { $0.key == key } }
 }

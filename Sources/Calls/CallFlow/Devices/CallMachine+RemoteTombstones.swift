@@ -6,40 +6,26 @@ import TrunklineBytes
 /// Calls that this node does not know, because they were another's: the cluster may know how they ended. So a device that a push
 /// led here after its call's end gets the true reason.
 extension CallMachine {
-  /// A recipient of the answer.
-  enum TombstoneReader {
-    /// A session that a wake token began: its `welcome` is not sent yet.
-    case welcome(DeviceKey, SessionID)
-    case request(DeviceKey, RequestToken, ClientMessage)
-    /// `POST …/reject`.
-    case reject(HTTPRequestID, DeviceKey)
-    /// A session that existed already when the device's wake token arrived.
-    case session(DeviceKey)
-  }
-
   /// True: `tombstoneRead` follows. False: there is no query, and only what is known here counts.
-  mutating func askTombstone(_ id: CallID, for reader: TombstoneReader, _ step: inout Step) -> Bool {
-    guard configuration.isClustered, calls[id] == nil, pending[id] == nil, tombstones[id] == nil else { return false }
-    if let waiting = tombstoneReaders[id] {
-      guard waiting.count < Limits.tombstoneReaders else { return false }
-      tombstoneReaders[id]?.append(reader)
-      return true
+  mutating func askTombstone(_ id: CallID, for reader: TombstoneQueries.Reader, _ step: inout Step) -> Bool {
+    guard configuration.isClustered, calls[id] == nil, !pending.has(id), tombstones[id] == nil else { return false }
+    switch tombstoneQueries.wait(reader, for: id) {
+    case .ask: step.output.actions.append(.askTombstone(id))
+    case .wait: break
+    case .full: return false
     }
-    guard tombstoneReaders.count < Limits.askedTombstones else { return false }
-    tombstoneReaders[id] = [reader]
-    step.output.actions.append(.askTombstone(id))
     return true
   }
 
   mutating func tombstoneRead(_ id: CallID, _ found: RemoteTombstone?, _ step: inout Step) {
-    for reader in tombstoneReaders.removeValue(forKey: id) ?? [] {
+    for reader in tombstoneQueries.remove(id) {
       switch reader {
       case .welcome(let key, let session):
-        guard let device = presence(key), device.session == session else { continue }
+        guard let device = presences[key], device.session == session else { continue }
         welcome(device, remote: found, &step)
-      case .request(let key, let request, let message): refuseGone(id, key, request, message, remote: found, &step)
+      case .request(let key, let request, let message): refuseGone(id, for: key, request, message, remote: found, &step)
       case .reject(let request, let key):
-        step.app(.httpAnswer(request, .err(gone(id, key, nil, remote: found, step))))
+        step.app(.httpAnswer(request, .err(gone(id, for: key, own: nil, remote: found, step))))
       case .session(let key): sendGone(id, key, remote: found, &step)
       }
     }

@@ -21,6 +21,14 @@ struct Tombstone {
 }
 
 /// The tombstones, oldest first, with a bound.
+///
+/// | input | effect |
+/// |---|---|
+/// | `insert` | the calls that were pushed and had to give way: at most one; a second insert of a call changes nothing |
+/// | `update` | the terminal message of a device; of an unknown call or device: none |
+/// | `add` | one more user of a call whose node died, once |
+/// | `popLost` | the end of such a call for a device, once; any other call or device: nil |
+/// | `removeExpired` | the calls that were pushed among those whose time is over |
 struct Tombstones {
   /// The calls of one user, oldest first. The oldest is removed first as a rule, and one user may have all tombstones.
   private struct Calls {

@@ -16,21 +16,17 @@ extension Call {
 
   /// Claims the lock for a diversion: each device without a terminal message gets one; for a winner without media it states the
   /// failure.
-  mutating func acquireLock(for planned: PlannedDiversion, _ diversion: CallRecord.Diversion, _ step: inout Step) {
-    for timer in [CallTimer.ring, .unreached, .push, .early180, .gate, .restart, .mediaActive, .vanished] { timers[timer] = nil }
+  mutating func acquireLock(
+    for planned: PlannedDiversion, _ diversion: CallRecord.Diversion, playing recording: Diversions.Recording? = nil,
+    _ step: inout Step
+  ) {
+    ringClock.close()
+    gate.close()
     notifyDevices(planned.ending.reason, others: planned.reasonForDevices, by: .gateway, &step)
-    for device in devices { step.media(.removeAppLeg(session, device.id)) }
-    (devices, pushes, winner, bookkeeping.declines) = ([], [], nil, Declines())
-    (parties.isVerifying, timers[.verification]) = (false, nil)
-    diversions.planned = nil
-    diversions.made.append(diversion)
+    removeDevices(&step)
+    diversions.begin(diversion, playing: recording.map { (planned, $0) })
     enter(.diverting, &step)
     mark(.diverting, detail: planned.trigger.rawValue, &step)
-  }
-
-  /// The limit counts the diversions of the INVITE and ours, but no recordings and codes.
-  var isDivertedTooOften: Bool {
-    diversions.before + diversions.made.count { $0.user != nil || $0.number != nil } >= Limits.diversions
   }
 
   // MARK: another user
@@ -40,8 +36,8 @@ extension Call {
     var diversion = CallRecord.Diversion(planned.trigger)
     diversion.user = next
     acquireLock(for: planned, diversion, &step)
-    parties.divertedFrom = Array(([parties.to] + parties.divertedFrom).prefix(Limits.diversions))
-    diversions.rules = rules
+    parties.divert()
+    diversions.adopt(rules)
     users.ring(for: [next])
     enter(.parked, &step)
   }
@@ -51,11 +47,13 @@ extension Call {
   /// Adds the leg to the number; its INVITE waits until the journal entry is on disk.
   mutating func divert(by leg: TrunkLeg, to target: DiversionTarget, _ step: inout Step) {
     var diversion = CallRecord.Diversion(target.planned.trigger)
-    (diversion.number, diversion.trunk, diversion.sipCallId) = (target.number.text, leg.trunk.name, leg.sipCallID)
+    diversion.number = target.number.text
+    diversion.trunk = leg.trunk.name
+    diversion.sipCallId = leg.sipCallID
     acquireLock(for: target.planned, diversion, &step)
-    legs.append(leg)
-    timers[.ring] = step.now + step.configuration.timers.ring
-    if bookkeeping.isJournalled { inviteDiversion(&step) }
+    legs.add(leg)
+    ringClock.ring(until: step.now + step.configuration.timers.ring)
+    if journal.isOnDisk { inviteDiversion(&step) }
   }
 
   mutating func inviteDiversion(_ step: inout Step) {
@@ -72,15 +70,15 @@ extension Call {
         trunk: peer, to: trunk.numbers.called(target.number.text), from: caller,
         displayName: target.showsCaller ? parties.from.n : nil,
         isPrivate: target.showsCaller && isPrivate, assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1,
-        extraHeaders: diversionHeaders(own, target.planned.trigger, trunk, peer.domain)), &step)
+        extraHeaders: diversionHeaders(from: own, because: target.planned.trigger, over: trunk, domain: peer.domain)), &step)
   }
 
   /// RFC 5806: the latest diversion comes first, then the earlier ones. Those stated by an untrusted trunk are counted, not
   /// repeated.
-  private func diversionHeaders(_ own: String, _ trigger: DiversionTrigger, _ trunk: Routing.Trunk, _ domain: String)
+  private func diversionHeaders(from own: String, because trigger: DiversionTrigger, over trunk: Routing.Trunk, domain: String)
     -> [(name: String, value: String)]
   {
-    let unlisted = max(0, diversions.before + diversions.made.count - 1 - parties.divertedFrom.count)
+    let unlisted = diversions.unlisted(beside: parties.divertedFrom.count)
     var out = [
       ("Diversion", "<sip:\(percentEncodedUser(own))@\(domain)>;reason=\(trigger.diversionReason);counter=\(1 + unlisted)")
     ]
@@ -101,14 +99,14 @@ extension Call {
       return
     }
     guard code == 180 else { return }
-    trunkLeg.wantsRinging = true
+    trunkLeg.requestRinging()
     ringTrunk(&step)
   }
 
   mutating func diversionAnswered(_ problem: String?, _ step: inout Step) {
     guard state == .diverting, trunkLeg.phase == .invited else { return }
     mark(.divertedAnswered, &step)
-    timers[.ring] = nil
+    ringClock.close()
     if let problem { return end(.codec, by: .trunk, detail: "diversion: " + problem, &step) }
     sendAnswer(&step)
   }
@@ -139,15 +137,14 @@ extension Call {
   mutating func divert(to file: Diversions.Recording, _ planned: PlannedDiversion, _ step: inout Step) {
     var diversion = CallRecord.Diversion(planned.trigger)
     diversion.recording = file.name
-    acquireLock(for: planned, diversion, &step)
-    diversions.recording = (planned, file)
-    if bookkeeping.isJournalled { startRecording(&step) }
+    acquireLock(for: planned, diversion, playing: file, &step)
+    if journal.isOnDisk { startRecording(&step) }
   }
 
   mutating func startRecording(_ step: inout Step) {
     guard state == .diverting, let (planned, file) = diversions.recording else { return }
     // the call ends even if the media thread never reports the end of the file
-    timers[.ring] = step.now + .milliseconds(file.audio.milliseconds) + Self.recordingTimeout
+    ringClock.ring(until: step.now + .milliseconds(file.audio.milliseconds) + Self.recordingTimeout)
     guard file.isEarly else { return sendAnswer(&step) }
     guard trunkLeg.sendEarlyMedia(&step) else { return end(planned.ending, &step) }
     joinDiverted(&step)
@@ -157,7 +154,7 @@ extension Call {
 
   /// A file was played to its end. If it was a diversion's recording, the call ends.
   mutating func played(_ step: inout Step) {
-    appMedia.playsFile = false
+    audio.fileEnded()
     ringBack(&step)
     guard isLive, let (planned, _) = diversions.recording else { return }
     var ending = planned.ending
@@ -171,7 +168,7 @@ extension Call {
       step.media(.bridge(session, to: inner, connects: true))
       step.media(.bridge(inner, to: session, connects: true))
     } else if let recording = diversions.recording {
-      step.media(.play(session, recording.1.audio))
+      step.media(.play(session, recording.file.audio))
     }
   }
 }

@@ -25,13 +25,11 @@ extension CallMachine {
     switch planned.rule.target {
     case .code(let code):
       change(id, &step) { call, step in
-        var diversion = CallRecord.Diversion(planned.trigger)
-        diversion.code = code
-        call.diversions.made.append(diversion)
+        call.diversions.refuse(planned.trigger, code: code)
         call.end(planned.ending, refusing: code, &step)
       }
     case .recording(let file):
-      guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &step) }
+      guard call.reservation != nil else { return abandon(id, planned, because: "no media", &step) }
       change(id, &step) { $0.divert(to: file, planned, &$1) }
     case .user(let next): divert(id, planned, to: next, &step)
     case .number(let text, let showsCaller): divert(id, planned, toNumber: text, showsCaller: showsCaller, &step)
@@ -40,7 +38,7 @@ extension CallMachine {
 
   /// The rule cannot be applied: ends the call, with 482 if it would loop.
   private mutating func abandon(
-    _ id: CallID, _ planned: PlannedDiversion, _ why: String, isLoop: Bool = false, _ step: inout Step
+    _ id: CallID, _ planned: PlannedDiversion, because why: String, isLoop: Bool = false, _ step: inout Step
   ) {
     var ending = planned.ending
     ending.detail = "diversion: " + why
@@ -53,18 +51,20 @@ extension CallMachine {
   private mutating func divert(_ id: CallID, _ planned: PlannedDiversion, to next: String, _ step: inout Step) {
     guard let call = calls[id] else { return }
     if call.users.concerns(next) || call.parties.peer?.user == next {
-      return abandon(id, planned, "\(next) had it before", isLoop: true, &step)
+      return abandon(id, planned, because: "\(next) had it before", isLoop: true, &step)
     }
-    if call.isDivertedTooOften { return abandon(id, planned, "too many diversions", isLoop: true, &step) }
-    guard routing.user(next) != nil else { return abandon(id, planned, "no user \(next)", &step) }
-    guard callsOfUser[next]?.count ?? 0 < configuration.bounds.callsPerUser else {
-      return abandon(id, planned, "\(next) has too many calls", &step)
+    if call.diversions.isTooMany { return abandon(id, planned, because: "too many diversions", isLoop: true, &step) }
+    guard routing.user(next) != nil else { return abandon(id, planned, because: "no user \(next)", &step) }
+    guard calls.count(of: next) < configuration.bounds.callsPerUser else {
+      return abandon(id, planned, because: "\(next) has too many calls", &step)
     }
-    guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &step) }
+    guard call.reservation != nil else { return abandon(id, planned, because: "no media", &step) }
     let rules = diversions(of: next)
     let account = routing.account(of: next, called: call.parties.calledNumber, route: nil)
-    if blocking(call, user: next, account: account) != nil { return abandon(id, planned, "\(next) blocks the caller", &step) }
-    callsOfUser[next, default: []].append(id)
+    if blocking(call, user: next, account: account) != nil {
+      return abandon(id, planned, because: "\(next) blocks the caller", &step)
+    }
+    calls.add(next, to: id)
     change(id, &step) { call, step in
       call.users.belongs(to: account, of: next)
       call.divert(to: next, rules, planned, &step)
@@ -76,30 +76,30 @@ extension CallMachine {
   private mutating func divert(
     _ id: CallID, _ planned: PlannedDiversion, toNumber text: String, showsCaller: Bool, _ step: inout Step
   ) {
-    guard let call = calls[id], call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &step) }
+    guard let call = calls[id], call.reservation != nil else { return abandon(id, planned, because: "no media", &step) }
     let number: DialledNumber
     do {
       number = try routing.dialled(text, by: call.users.owner)
     } catch {
-      return abandon(id, planned, "\(error)", &step)
+      return abandon(id, planned, because: "\(error)", &step)
     }
-    if routing.isOwn(number.text) { return abandon(id, planned, "a number of this gateway", isLoop: true, &step) }
-    if call.isDivertedTooOften || call.transfers.maxForwards <= 1 {
-      return abandon(id, planned, "too many diversions", isLoop: true, &step)
+    if routing.isOwn(number.text) { return abandon(id, planned, because: "a number of this gateway", isLoop: true, &step) }
+    if call.diversions.isTooMany || !call.transfers.hasForwards {
+      return abandon(id, planned, because: "too many diversions", isLoop: true, &step)
     }
-    if number.kind == .emergency { return abandon(id, planned, "an emergency number", &step) }
+    if number.kind == .emergency { return abandon(id, planned, because: "an emergency number", &step) }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(number, user: call.users.owner, step.now) {
     case .rule(let found, let number): (rule, allowed) = (found, number)
-    case .refused(_, let reason, _): return abandon(id, planned, reason.rawValue, &step)
+    case .refused(_, let reason, _): return abandon(id, planned, because: reason.rawValue, &step)
     }
     let candidates: [Routing.Trunk]
     switch trunks(of: rule, step.now) {
     case .trunks(let found): candidates = found
-    case .refused(let reason): return abandon(id, planned, reason.rawValue, &step)
+    case .refused(let reason): return abandon(id, planned, because: reason.rawValue, &step)
     }
-    guard quota.consume(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: step.now) else {
-      return abandon(id, planned, Refusal.Reason.userRate.rawValue, &step)
+    guard consumeQuota(of: call.users.owner, step.now) else {
+      return abandon(id, planned, because: Refusal.Reason.userRate.rawValue, &step)
     }
     let own =
       routing.callerNumber(of: call.users.owner, wanted: call.parties.calledNumber) ?? routing.user(call.users.owner)?.numbers
@@ -117,7 +117,7 @@ extension CallMachine {
 
   mutating func reserve(_ plan: DiversionPlan, for id: CallID, _ step: inout Step) {
     guard let call = calls[id], call.diversions.planned != nil else { return }
-    pending[id] = .diversion(plan)
+    pending.waitForMedia(id, then: .diversion(plan))
     // on the call's media thread, which is that of the first user whose devices rang
     let owner = call.users.former.first ?? call.users.ringing.first ?? call.users.owner
     step.output.actions.append(
@@ -129,22 +129,22 @@ extension CallMachine {
       return step.media(.close(reservation.session))
     }
     var leg = TrunkLeg(
-      .outbound(makeNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
-    (leg.local, leg.alternatives) = (reservation.trunkAddress, Array(plan.trunks.dropFirst()))
-    leg.prepareOffer(random)
-    leg.holdsSlot = needsSlot(leg.trunk)
-    sessions[plan.session] = id
+      .outbound(makeNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session,
+      alternatives: Array(plan.trunks.dropFirst()))
+    leg.prepareOffer(at: reservation.trunkAddress, random)
+    leg.holdSlot(needsSlot(leg.trunk))
+    calls.attach(plan.session, to: id)
     claim(leg.id, leg.trunk, for: id, at: step.now)
     change(id, &step) { $0.divert(by: leg, to: plan.target, &$1) }
   }
 
-  mutating func diversionImpossible(_ id: CallID, _ plan: DiversionPlan, _ why: String, _ step: inout Step) {
-    if calls[id]?.isLive == true { abandon(id, plan.target.planned, why, &step) }
+  mutating func diversionImpossible(_ id: CallID, _ plan: DiversionPlan, because why: String, _ step: inout Step) {
+    if calls[id]?.isLive == true { abandon(id, plan.target.planned, because: why, &step) }
   }
 
   mutating func diversionClosed(_ id: CallID, _ statistics: MediaStatistics, _ step: inout Step) {
     change(id, &step) { call, step in
-      call.legs[1].statistics = statistics
+      call.legs[1].received(statistics)
       if call.isLive { call.end(.server, by: .gateway, detail: "media of the diversion ended", &step) }
     }
   }

@@ -16,10 +16,10 @@ extension Call {
     detail: String? = nil, _ step: inout Step
   ) {
     guard isLive else { return }
-    timers.clear()
+    closeClocks()
     endRecording(.callEnded, &step)
     closeStream(&step)
-    (diversions.planned, routeQuery) = (nil, nil)
+    diversions.cancel()
     if let second {
       _ = legs[second].end(reason, q850: nil, &step)
       if isDivertedToNumber, let inner = legs[second].session { step.media(.close(inner)) }
@@ -31,13 +31,13 @@ extension Call {
     }
     let status = sip ?? (answeredAt == nil ? trunkLeg.finalStatus : nil)
     notifyDevices(reason, others: others ?? reason, by: side, sip: status, &step)
-    bookkeeping.reasonForOthers = others ?? reason
-    if appMedia.reservation != nil { step.media(.close(session)) }
-    bookkeeping.end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
+    if reservation != nil { step.media(.close(session)) }
+    conclusion.end(
+      CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail), others: others ?? reason,
+      statisticsUntil: reservation == nil ? step.now : step.now + step.configuration.timers.finalStatistics)
     enter(.ended, &step)
     step.outcomes.append(.ended)
     mark(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &step)
-    timers[.finalStatistics] = appMedia.reservation == nil ? step.now : step.now + step.configuration.timers.finalStatistics
     let connected = answeredAt.map { step.now - $0 } ?? .zero
     step.measure(.callLength(direction, connected: connected))
   }
@@ -46,7 +46,7 @@ extension Call {
   mutating func notifyDevices(_ reason: EndReason, others: EndReason, by side: CallSide, sip: Int? = nil, _ step: inout Step) {
     for device in devices where terminals[device.key] == nil {
       let isWinner = device.key == winner
-      terminate(device.key, isWinner ? reason : others, by: side, sip: sip, isWinner: isWinner, &step)
+      terminate(device, isWinner ? reason : others, by: side, sip: sip, isWinner: isWinner, &step)
     }
     closePushes(CallOver(others, by: side, at: step.wallNow, sip: sip), &step)
   }
@@ -69,10 +69,9 @@ extension Call {
   mutating func endUnlessDiverted(_ trigger: DiversionTrigger, _ ending: Ending, _ step: inout Step) {
     guard isLive, diversions.planned == nil else { return }
     mark(.noDeviceAnswered, detail: trigger.rawValue, &step)
-    if let rule = diversions.rules.rules[trigger], trunkLeg.phase == .invited {
-      let wanted = PlannedDiversion(trigger: trigger, rule: rule, ending: ending)
-      diversions.planned = wanted
-      return step.outcomes.append(.diverts(wanted))
+    if trunkLeg.phase == .invited, let planned = diversions.plan(trigger, insteadOf: ending) {
+      pushes.close()
+      return step.outcomes.append(.diverts(planned))
     }
     var ending = ending
     // a final response states the cause by its code, a BYE only by this field
@@ -87,7 +86,7 @@ extension Call {
   /// Ends the call with a final response that does not follow from the reason.
   mutating func end(_ ending: Ending, refusing code: Int, _ step: inout Step) {
     guard trunkLeg.phase == .invited else { return end(ending, &step) }
-    (trunkLeg.phase, trunkLeg.finalStatus) = (.over, code)
+    trunkLeg.close(code)
     step.sip(.refuse(trunkLeg.id, code: code, reason: nil, cause: ending.q850.map { .q850($0) }, retryAfter: nil))
     end(ending.reason, by: ending.side, others: ending.others, sip: code, detail: ending.detail, &step)
   }
@@ -102,22 +101,20 @@ extension Call {
 
   /// Sends the terminal message of one device; never a second one.
   mutating func terminate(
-    _ key: DeviceKey, _ reason: EndReason, by side: CallSide, sip: Int? = nil, isWinner: Bool, _ step: inout Step
+    _ leg: DeviceLeg, _ reason: EndReason, by side: CallSide, sip: Int? = nil, isWinner: Bool, _ step: inout Step
   ) {
-    guard terminals[key] == nil, let index = index(of: key) else { return }
     var over = CallOver(reason, by: side, at: step.wallNow, sip: sip)
     if isWinner { (over.stats, over.received) = (trunkLeg.statistics.map(StreamStats.init), testResult) }
-    terminals[key] = Terminal(over: over, isByDevice: false, isUnseen: !devices[index].isConnected)
-    step.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
-    step.app(.callDead(key, id))
+    guard terminals.end(leg.key, Terminal(over: over, isByDevice: false, isUnseen: !leg.isConnected)) else { return }
+    step.send(isWinner ? .callEnded(over) : .callCancel(over), to: leg.key, call: id)
+    step.app(.callDead(leg.key, id))
   }
 
   /// The device itself left the call: the `ok` or receipt for its request is its terminal message. Its leg is freed.
   mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ step: inout Step) {
-    guard terminals[key] == nil else { return }
     let over = CallOver(reason, by: .app, at: step.wallNow)
-    terminals[key] = Terminal(over: over, isByDevice: true, isUnseen: false)
-    pushNotNeeded(key)
+    guard terminals.end(key, Terminal(over: over, isByDevice: true, isUnseen: false)) else { return }
+    pushes.settled(key)
     guard let index = index(of: key) else { return }  // it was woken and rejects without a session
     step.app(.callDead(key, id))
     removeLeg(index, &step)
@@ -128,32 +125,32 @@ extension Call {
     devices.remove(at: index)
   }
 
+  /// Other devices, a number or a program may have the call: these have their terminal messages.
+  mutating func removeDevices(_ step: inout Step) {
+    for device in devices.removeAll() { step.media(.removeAppLeg(session, device.id)) }
+    pushes.removeAll()
+    ringReport.removeRefusals()
+  }
+
   /// Ends the call if no device is left that could answer: the final response follows from the devices' refusals.
   mutating func endIfNoDeviceRings(_ step: inout Step) {
-    guard isUndecided, ringsDevices, !parties.isVerifying, users.locating == nil else { return }
+    guard isUndecided, ringsDevices, !ringClock.isVerifying, users.locating == nil else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
-      !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
+      !pushes.awaits(where: { terminals[$0] == nil })
     else { return }
     // a device that lost its socket before it rang delays the end no longer than a client needs to reconnect
     if let until = undecided.compactMap(\.awaitedUntil).max(), until > step.now {
-      timers[.vanished] = until
-      return
+      return ringClock.checkReconnect(at: until)
     }
-    let said = bookkeeping.declines
-    if said.busy > 0, said.declined == 0 {
-      return endUnlessDiverted(.busy, .init(.busy, by: .app, others: .busyElsewhere), &step)
+    switch ringReport.ending {
+    case (let trigger?, let ending)?: return endUnlessDiverted(trigger, ending, &step)
+    case (nil, let ending)?: return end(ending, &step)
+    case nil: break
     }
-    if said.declined > 0 { return endUnlessDiverted(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &step) }
-    if said.incapable > 0 {
-      return endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could answer"), &step)
-    }
-    if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &step) }
-    if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &step) }
-    if said.filtered > 0 { return endUnlessDiverted(.unreached, .init(.dnd, by: .app), &step) }
     // Another thread gives up a push when the ring time ends: whichever comes first, the call rang out.
-    if let ring = timers[.ring], ring <= step.now { return ringTimedOut(&step) }
-    let detail = bookkeeping.pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
+    if let ring = ringClock.until, ring <= step.now { return ringTimedOut(&step) }
+    let detail = pushes.failure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
     endUnlessDiverted(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &step)
   }
 
@@ -166,9 +163,9 @@ extension Call {
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber,
       user: users.owner.isEmpty ? nil : users.owner,
-      device: winner?.device, devices: bookkeeping.offeredDevices,
+      device: winner?.device, devices: ringReport.offeredDevices,
       times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, step.wall($1)) }),
-      end: bookkeeping.end ?? .init(.unknown, by: .gateway),
+      end: conclusion.end ?? .init(.unknown, by: .gateway),
       connectedMs: answeredAt.map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(
         trunk: (trunkLeg.media?.codec ?? statistics?.trunkEncoding)?.name,
@@ -178,14 +175,14 @@ extension Call {
     let band = final?.band ?? trunkLeg.statistics?.band
     record.band = band.map { $0 == .wideband ? .wide : .narrow }
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
-    record.ring = winner == nil ? bookkeeping.firstRing : leg.flatMap { leg in leg.rang.map { .init(leg.key, $0) } }
+    record.ring = winner == nil ? ringReport.firstRing : leg.flatMap { leg in leg.rang.map { .init(leg.key, $0) } }
     record.appStats = leg?.stats
     record.peer = parties.peer
     record.parameters = parties.parameters
     if !diversions.made.isEmpty { record.diversions = diversions.made }
     if !transfers.made.isEmpty { record.transfers = transfers.made }
-    if !bookkeeping.recordings.files.isEmpty { record.recordings = bookkeeping.recordings.files }
-    record.stream = bookkeeping.stream
+    if !recordings.files.isEmpty { record.recordings = recordings.files }
+    record.stream = stream.url
     let others = users.concerned.filter { $0 != users.owner }
     if !others.isEmpty { record.otherUsers = others }
     if !users.owner.isEmpty { record.account = users.account(of: users.owner) }

@@ -14,8 +14,7 @@ extension Call {
     case .trunkSilent, .appSilent, .trunkBack, .appBack:
       // the statistics may have reported it first
       let isPoor = stage == .trunkSilent || stage == .appSilent
-      guard isPoor != bookkeeping.isPoor else { return }
-      bookkeeping.isPoor = isPoor
+      guard watch.becomes(poor: isPoor) else { return }
     default: break
     }
     guard step.configuration.events.isOn, let kind = GatewayEvent.Kind(stage) else { return }
@@ -44,25 +43,26 @@ extension Call {
   /// Reports when the audio becomes poor, and when it no longer is.
   mutating func reportQuality(_ quality: Quality, _ statistics: MediaStatistics, _ step: inout Step) {
     let isPoor = quality.level == "poor"
-    guard isPoor != bookkeeping.isPoor else { return }
-    bookkeeping.isPoor = isPoor
+    guard watch.becomes(poor: isPoor) else { return }
     let scores = [statistics.fromTrunk.meanOpinionScore, statistics.fromApp.meanOpinionScore].compactMap { $0 }
     report(.callQuality, at: step.now, &step) {
       $0.quality = .init(
         level: isPoor ? .poor : .good, cause: isPoor ? quality.cause.flatMap { .init(rawValue: $0) } : nil,
-        side: isPoor ? bookkeeping.silentSide : nil, mos: scores.min().map { ($0 * 100).rounded() / 100 })
+        side: isPoor ? watch.silentSide : nil, mos: scores.min().map { ($0 * 100).rounded() / 100 })
     }
   }
 
-  func report(_ kind: GatewayEvent.Kind, at instant: Instant, _ step: inout Step, _ fill: (inout CallFacts) -> Void = { _ in }) {
+  func report(
+    _ kind: GatewayEvent.Kind, at instant: Instant, _ step: inout Step, _ fill: (inout CallEventFacts) -> Void = { _ in }
+  ) {
     guard step.configuration.events.isOn else { return }
     var facts = facts
     fill(&facts)
     step.output.actions.append(.event(GatewayEvent(kind, at: step.wall(instant), .call(facts))))
   }
 
-  var facts: CallFacts {
-    var out = CallFacts(
+  var facts: CallEventFacts {
+    var out = CallEventFacts(
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber, user: users.owner.isEmpty ? nil : users.owner, device: winner?.device)
     out.peer = parties.peer
@@ -81,10 +81,9 @@ extension CallMachine {
   /// Reports when a trunk becomes usable or unusable; called after each news of the trunk.
   mutating func reportTrunk(_ name: String, _ step: inout Step) {
     guard configuration.events.isOn, routing.trunk(name) != nil else { return }
-    var status = trunking?.status(name, at: step.now, wallOffset: wallOffset) ?? TrunkStatus(trunk: name)
-    if disabledTrunks.contains(name) { status.mark(.disabled) }
-    guard reportedTrunks[name] != status.up else { return }
-    reportedTrunks[name] = status.up
+    var status = trunkHealth.status(name, at: step.now, wallOffset: wallOffset)
+    if trunkCapacity.isDisabled(name) { status.mark(.disabled) }
+    guard trunkHealth.report(status) else { return }
     let facts = TrunkFacts(trunk: name, why: status.why?.rawValue)
     step.output.actions.append(.event(GatewayEvent(status.up ? .trunkUp : .trunkDown, at: step.wallNow, .trunk(facts))))
   }

@@ -7,13 +7,6 @@ import TrunklineSIPDialogs
 
 /// The media gate (docs/reference/protocol.md): a call is connected, and charged, only once both sides have media.
 extension Call {
-  /// Proof that the device which has the call also has media. Only the gate makes one; a trunk is answered or called for a device
-  /// only with one.
-  struct GateProof {
-    let winner: Int
-    fileprivate init(winner: Int) { self.winner = winner }
-  }
-
   /// Opens the gate if all of its conditions hold: winner locked, its SDP applied, a nominated pair, keys after the right
   /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK delays the
   /// 200 in the user agent.
@@ -23,12 +16,11 @@ extension Call {
     if leg.hasPair { markOnce(.ice, at: leg.nominatedAt, &step) }
     if leg.hasKeys { markOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &step) }
     if leg.saidReady { markOnce(.mediaReady, at: leg.readyAt, &step) }
-    guard leg.hasMedia else { return }
-    let proof = GateProof(winner: winner)
+    guard let proof = MediaGate.proof(leg, at: winner) else { return }
     switch direction {
     case .incoming: answerTrunk(proof, &step)
     case .outgoing where callsNumberFirst: joinNumber(proof, &step)
-    case .outgoing where bookkeeping.isJournalled: inviteTrunk(proof, &step)
+    case .outgoing where journal.isOnDisk: inviteTrunk(proof, &step)
     case .outgoing: break  // the journal entry is on its way to disk
     }
   }
@@ -36,17 +28,16 @@ extension Call {
   /// Invites over another trunk, if the device still has media.
   mutating func inviteAgain(_ step: inout Step) {
     if callsNumberFirst { return inviteNumber(&step) }
-    guard let winner = winnerIndex, devices[winner].hasMedia else {
+    guard let winner = winnerIndex, let proof = MediaGate.proof(devices[winner], at: winner) else {
       return end(.mediaFailed, by: .app, detail: "no media for the next trunk", &step)
     }
-    inviteTrunk(GateProof(winner: winner), &step)
+    inviteTrunk(proof, &step)
   }
 
   mutating func noteGateOpen(since: CallStage, _ step: inout Step) {
     markOnce(.gateOpen, &step)
     if let began = times[since] { step.measure(.gate(direction, step.now - began)) }
-    timers[.gate] = nil
-    timers[.restart] = nil
+    gate.opened()
   }
 
   /// Sends the 200 when the gate is open.
@@ -59,29 +50,22 @@ extension Call {
 
   /// Sends the 200. Requires a `GateProof`, or another end than a device, with its own media: a number, a recording, a stream.
   mutating func sendAnswer(_ step: inout Step) {
-    let isAnswered = !trunkLeg.isLateOffer || trunkLeg.isProvisionallyAnswered
-    // a reliable 180 carried our offer: the user agent sends the 200 after its PRACK
-    let isOffered = trunkLeg.isLateOffer && trunkLeg.isReliable && trunkLeg.sentRinging
-    var offer: String?
-    if trunkLeg.isLateOffer, !isOffered { offer = trunkLeg.negotiation?.makeOffer() }
-    guard isOffered || (offer ?? trunkLeg.answer) != nil else {
+    guard let (sdp, isJoined) = trunkLeg.answerCall() else {
       return end(.server, by: .gateway, detail: "no SDP for the 200", &step)
     }
-    trunkLeg.phase = .answered
-    trunkLeg.finalStatus = 200
     becomeConnected(&step)
-    timers[.longestCall] = step.now + step.configuration.timers.longestCall
+    conclusion.limit(until: step.now + step.configuration.timers.longestCall)
     // media first: the media thread gets its command before the trunk can send
-    if isAnswered { joinAnswered(&step) }
-    step.sip(.answer(trunkLeg.id, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
-    if isAnswered { announceConnected(&step) }
+    if isJoined { joinAnswered(&step) }
+    step.sip(.answer(trunkLeg.id, sdp: sdp))
+    if isJoined { announceConnected(&step) }
   }
 
   /// Both descriptions are known: connects the audio of the parties that have the call.
   mutating func joinAnswered(_ step: inout Step) {
     if isDivertedToNumber || diversions.recording != nil {
       joinDiverted(&step)
-    } else if appMedia.stream != nil {
+    } else if stream.audio != nil {
       joinStream(&step)
     } else if let winner = winnerIndex {
       join(winner, &step)
@@ -93,10 +77,10 @@ extension Call {
     let leg = devices[winner]
     // a test call has no first words to keep
     let keeps = leg.announcesActive && !leg.isPlaying && !isTest
-    devices[winner].isPlaying = !keeps
+    devices[winner].connects(keepingFirstWords: keeps)
     step.media(.connect(session, leg.id, keepsFirstWords: keeps))
-    if appMedia.isMuted { step.media(.mute(session, true)) }
-    if keeps { timers[.mediaActive] = step.now + step.configuration.timers.mediaActive }
+    if audio.isMuted { step.media(.mute(session, true)) }
+    if keeps { gate.keepFirstWords(until: step.now + step.configuration.timers.mediaActive) }
   }
 
   mutating func announceConnected(_ step: inout Step) {
@@ -110,23 +94,9 @@ extension Call {
     noteTrunkHold(&step)
   }
 
-  /// Starts the gate's deadline at `call.answer`: it counts from the tap and never exceeds the timeout of the device's own
-  /// action.
-  mutating func startGateDeadline(_ answer: CallAnswer, isWarm: Bool, _ step: inout Step) {
-    let settings = step.configuration.timers
-    let age = min(max(answer.ageMs ?? 0, Limits.answerAgeMilliseconds.lowerBound), Limits.answerAgeMilliseconds.upperBound)
-    let tap = step.now - .milliseconds(age)
-    mark(.tap, at: tap, &step)
-    var deadline = tap + (isWarm ? settings.mediaGateWarm : settings.mediaGateCold)
-    if let timeout = answer.timeoutMs, Limits.answerTimeoutMilliseconds.contains(timeout) {
-      deadline = min(deadline, step.now + .milliseconds(timeout) - settings.answerMargin)
-    }
-    timers[.gate] = max(deadline, step.now)
-  }
-
   mutating func gateTimedOut(_ step: inout Step) {
     guard state == .answering || state == .starting else { return }
-    let missing = winnerIndex.map { devices[$0].missingMedia } ?? (appMedia.stream == nil ? "no device" : "no stream")
+    let missing = winnerIndex.map { devices[$0].missingMedia } ?? (stream.audio == nil ? "no device" : "no stream")
     closeStream(&step)
     // docs/reference/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
     if !ringsDevices { return end(.mediaFailed, by: .gateway, detail: missing, &step) }
@@ -173,7 +143,7 @@ extension Call {
     switch failure {
     case .fingerprintMismatch: failMedia("wrong fingerprint", &step)
     case .noCommonProfile: failMedia("no common SRTP profile", &step)
-    case .dtls: timers[.restart] = step.now + Self.restartTimeout
+    case .dtls: gate.handshakeFailed(at: step.now)
     }
   }
 
@@ -182,9 +152,6 @@ extension Call {
     guard ringsDevices, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &step) }
     endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &step)
   }
-
-  /// After a failed handshake the device has this long to send `media.restart` instead of `media.fail`.
-  private static let restartTimeout = Duration.seconds(3)
 }
 
 extension DeviceLeg {

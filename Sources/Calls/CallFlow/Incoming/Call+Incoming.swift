@@ -22,7 +22,7 @@ extension Call {
 
   /// Answers the trunk's offer with the reserved media. False: the offer cannot be used, and the call has ended.
   mutating func accept(_ reservation: MediaReservation, _ intake: Intake, _ step: inout Step) -> Bool {
-    appMedia.reservation = reservation
+    reserve(reservation)
     do {
       try trunkLeg.accept(intake.offer, over: intake.invite.source, at: reservation.trunkAddress, &step)
     } catch {
@@ -35,9 +35,8 @@ extension Call {
 
   /// Writes the journal entry to disk, once.
   mutating func startJournal(_ step: inout Step) {
-    guard timers[.journal] == nil, !bookkeeping.isJournalled else { return }
+    guard journal.request(until: step.now + step.configuration.timers.journal) else { return }
     step.output.actions.append(.journal(journalEntry(step)))
-    timers[.journal] = step.now + step.configuration.timers.journal
   }
 
   /// Rings the devices of the call's present users; with `holdsOffers` they are offered the call after the verifier's answer.
@@ -46,34 +45,31 @@ extension Call {
     holdsOffers: Bool = false, _ step: inout Step
   ) {
     let window = diversions.rules.rules[.noAnswer]?.after ?? step.configuration.timers.ring
-    timers[.ring] = step.now + window
-    if let rule = diversions.rules.rules[.unreached] { timers[.unreached] = step.now + (rule.after ?? Diversions.unreachedAfter) }
+    let unreached = diversions.rules.rules[.unreached].map { step.now + ($0.after ?? Diversions.unreachedAfter) }
+    ringClock.ring(until: step.now + window, unreached: unreached)
     if !holdsOffers { for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &step) } }
-    for destination in destinations.prefix(Limits.devicesPerCall) {
-      let remote = remoteDevices.first { $0.key == destination.key }
-      watch(destination, present.first { $0.key == destination.key }, remote, &step)
-    }
-    for remote in remoteDevices.prefix(Limits.devicesPerCall) { watch(remote, &step) }
-    bookkeeping.offeredDevices += pushes.count { push in push.mayShow && !devices.contains { $0.key == push.key } }
+    if isUndecided { pushes.open() }
+    wake(destinations, remoteDevices, present: present, &step)
+    ringReport.offered(pushes.shown.count { index(of: $0) == nil })
   }
 
   /// `call.offer` to a device that is connected, or may be again.
   mutating func offer(to device: DevicePresence, _ step: inout Step) {
-    guard isUndecided, !parties.isVerifying, terminals[device.key] == nil, index(of: device.key) == nil,
+    guard isUndecided, !ringClock.isVerifying, terminals[device.key] == nil, index(of: device.key) == nil,
       let index = addDevice(device, &step)
     else { return }
     if times[.offered] == nil, let start = times[.numberAnswered] ?? times[.start] {
       step.measure(.inviteToOffer(step.now - start))
     }
     markOnce(.offered, &step)
-    devices[index].sentCapabilities = capabilities
+    _ = devices[index].sends(capabilities)
     step.send(.callOffer(callOffer(devices[index], step)), to: device.key, call: id)
     step.app(.callLive(device.key, id))
     if let until = device.awaitedUntil(step.now) {
-      devices[index].awaitedUntil = until
-      timers[.vanished] = max(timers[.vanished] ?? .zero, until)
+      devices[index].isAwaited(until: until)
+      ringClock.awaitReconnect(until: until)
     }
-    pushOffered(device.key, step)
+    pushes.offered(device.key, step)
   }
 
   /// 200 was sent or received. The journal entry is written again, so that it states when the call was connected if the process is
@@ -85,9 +81,6 @@ extension Call {
     step.outcomes.append(.connected)
   }
 
-  /// The journal entry is on disk, or on its way.
-  var hasJournalEntry: Bool { bookkeeping.isJournalled || timers[.journal] != nil }
-
   func journalEntry(_ step: Step) -> JournalEntry {
     JournalEntry(
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
@@ -98,19 +91,12 @@ extension Call {
 
   /// A leg with its own ufrag, password and SSRC; nil if the call rings on as many devices as it may.
   mutating func addDevice(_ device: DevicePresence, _ step: inout Step) -> Int? {
-    guard let reservation = appMedia.reservation, devices.count < Limits.devicesPerCall,
-      let endpoint = endpoint(reservation, step)
-    else { return nil }
-    var leg = DeviceLeg(
-      key: device.key, id: AppLegID(raw: appMedia.nextLeg), session: device.session, isConnected: device.isConnected,
-      announcesActive: device.announcesActive,
-      negotiation: AppNegotiation(.gateway, endpoint: endpoint, sessionID: step.random.next()))
-    appMedia.nextLeg += 1
-    if !pushes.contains(where: { $0.key == device.key && $0.mayShow }) { bookkeeping.offeredDevices += 1 }
-    if ringsDevices { leg.sdp = leg.negotiation.makeOffer() }
-    step.media(.addAppLeg(session, leg.id, leg.local))
-    devices.append(leg)
-    return devices.count - 1
+    guard let reservation, let endpoint = endpoint(reservation, step) else { return nil }
+    let negotiation = AppNegotiation(.gateway, endpoint: endpoint, sessionID: step.random.next())
+    guard let index = devices.add(device, negotiation, offers: ringsDevices) else { return nil }
+    if !pushes.mayShow(device.key) { ringReport.offered(1) }
+    step.media(.addAppLeg(session, devices[index].id, devices[index].local))
+    return index
   }
 
   private func endpoint(_ reservation: MediaReservation, _ step: Step) -> SecureEndpoint? {
@@ -144,7 +130,7 @@ extension Call {
   func callOffer(_ leg: DeviceLeg, _ step: Step) -> CallOffer {
     CallOffer(
       from: parties.from, to: parties.to, acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen,
-      exp: step.wall(timers[.ring] ?? step.now), pstn: pstn, media: .init(), caps: capabilities,
+      exp: step.wall(ringClock.until ?? step.now), pstn: pstn, caps: capabilities,
       parameters: parties.parameters)
   }
 
@@ -169,27 +155,26 @@ extension Call {
   mutating func deviceRinging(_ key: DeviceKey, _ ringing: CallRinging, _ step: inout Step) {
     guard isUndecided, let index = index(of: key), terminals[key] == nil else { return }
     note(ringing, of: index, &step)
-    if devices[index].phase == .offered { devices[index].phase = .ringing }
-    pushNotNeeded(key)
+    devices[index].rings()
+    pushes.settled(key)
     markOnce(.deviceRinging, &step)
-    timers[.unreached] = nil
+    ringClock.deviceRang()
     enter(.ringing, &step)
-    trunkLeg.wantsRinging = true
+    trunkLeg.requestRinging()
     ringTrunk(&step)
   }
 
   /// Records what the app measured; a repeat after a reconnect does not count again.
   private mutating func note(_ ringing: CallRinging, of index: Int, _ step: inout Step) {
-    guard devices[index].rang == nil, ringing != CallRinging() else { return }
-    devices[index].rang = ringing
-    if bookkeeping.firstRing == nil { bookkeeping.firstRing = .init(devices[index].key, ringing) }
+    guard devices[index].measured(ringing) else { return }
+    ringReport.rang(.init(devices[index].key, ringing))
     let steps: [(AppStep, Int?)] = [(.push, ringing.pushMs), (.report, ringing.reportMs), (.open, ringing.openMs)]
     for case (let phase, let milliseconds?) in steps { step.measure(.app(phase, .milliseconds(milliseconds))) }
   }
 
   /// Sends 180 once, and not before the journal entry is on disk.
   mutating func ringTrunk(_ step: inout Step) {
-    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, bookkeeping.isJournalled, trunkLeg.phase == .invited,
+    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, journal.isOnDisk, trunkLeg.phase == .invited,
       isUndecided || isDivertedToNumber
     else { return }
     mark(.ringing, &step)
@@ -199,16 +184,14 @@ extension Call {
 
   /// The journal has the call, or its deadline passed.
   mutating func journalled(_ step: inout Step) {
-    timers[.journal] = nil
-    guard isLive, !bookkeeping.isJournalled else { return }
-    bookkeeping.isJournalled = true
+    guard isLive, journal.confirmed() else { return }
     if callsNumberFirst { return inviteNumber(&step) }
     guard direction == .incoming else { return tryGate(&step) }
     if isDivertedToNumber {
       inviteDiversion(&step)
     } else if diversions.recording != nil {
       startRecording(&step)
-    } else if appMedia.stream != nil {
+    } else if stream.audio != nil {
       answerForStream(&step)
     } else {
       ringTrunk(&step)
@@ -217,7 +200,7 @@ extension Call {
 
   mutating func deviceUnavailable(_ key: DeviceKey, _ why: CallUnavailable.Why?, _ step: inout Step) {
     guard isUndecided, terminals[key] == nil, index(of: key) != nil else { return }
-    if why == .blocked { bookkeeping.declines.blocked += 1 } else { bookkeeping.declines.filtered += 1 }
+    ringReport.unavailable(isBlocked: why == .blocked)
     leave(key, why == .blocked ? .blocked : .dnd, &step)
     endIfNoDeviceRings(&step)
   }
@@ -252,14 +235,13 @@ extension Call {
     guard gen == devices[index].gen else { return Failure(.staleGen) }
     guard devices[index].describedOn != session else { return Failure(.badState, msg: "already prepared") }
     do {
-      let media = try devices[index].negotiation.apply(answer: sdp)
-      let remote = devices[index].describe(media, on: session, newAssociation: true)
+      let remote = try devices[index].apply(answer: sdp, on: session)
       step.media(.setAppRemote(self.session, devices[index].id, remote, newLocal: nil, newAssociation: true))
       return nil
     } catch {
       // no better description can be expected: the refusal is the device's terminal message, and the last one to leave ends the
       // call
-      bookkeeping.declines.unusable += 1
+      ringReport.describedUnusably()
       leave(devices[index].key, .codec, &step)
       endIfNoDeviceRings(&step)
       return Failure(.codec, msg: String(describing: error))
@@ -284,21 +266,19 @@ extension Call {
   }
 
   private mutating func lock(_ index: Int, _ answer: CallAnswer, isWarm: Bool, _ step: inout Step) {
-    let key = devices[index].key
-    winner = key
-    devices[index].phase = .winner
+    let (key, leg) = (devices[index].key, devices[index].id)
+    let others = devices.lock(index)
     enter(.answering, &step)
     markOnce(.deviceRinging, &step)
-    startGateDeadline(answer, isWarm: isWarm, &step)
+    mark(.tap, at: gate.tapped(answer, isWarm: isWarm, step), &step)
     mark(.answered, detail: isWarm ? "warm" : "cold", &step)
-    (timers[.ring], timers[.unreached]) = (nil, nil)
-    users.owner = key.user
-    step.media(.lockWinner(session, devices[index].id))
-    for other in devices where other.key != key {
-      terminate(other.key, .answeredElsewhere, by: .app, isWinner: false, &step)
+    ringClock.close()
+    users.answered(by: key.user)
+    step.media(.lockWinner(session, leg))
+    for other in others {
+      terminate(other, .answeredElsewhere, by: .app, isWinner: false, &step)
       step.media(.removeAppLeg(session, other.id))
     }
-    devices.removeAll { $0.key != key }
     closePushes(CallOver(.answeredElsewhere, by: .app, at: step.wallNow), &step)
   }
 
@@ -312,11 +292,7 @@ extension Call {
   mutating func reject(_ reject: CallReject, from key: DeviceKey, _ step: inout Step) -> RequestAnswer {
     guard ringsDevices, isUndecided, terminals[key] == nil else { return .err(Failure(.badState)) }
     let isBusy = reject.reason == .busy
-    switch reject.reason {
-    case .busy: bookkeeping.declines.busy += 1
-    case .declined: bookkeeping.declines.declined += 1
-    case .mediaFailed: bookkeeping.declines.incapable += 1
-    }
+    ringReport.rejected(reject.reason)
     leave(key, EndReason(rawValue: reject.reason.rawValue) ?? .declined, &step)
     switch reject.scope {
     // other devices may have what one device lacks

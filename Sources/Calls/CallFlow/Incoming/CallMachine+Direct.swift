@@ -24,8 +24,8 @@ extension CallMachine {
 
   /// Stores the other call in the record of each.
   mutating func introduce(_ call: inout Call, over leg: LegID) {
-    guard leg.isDirect, let caller = legs[leg.directPeer], let user = calls[caller]?.users.owner else { return }
-    call.parties.peer = .init(call: caller, user: user)
-    calls[caller]?.parties.peer = .init(call: call.id, user: call.users.owner)
+    guard leg.isDirect, let caller = calls.id(of: leg.directPeer), let user = calls[caller]?.users.owner else { return }
+    call.parties.meet(.init(call: caller, user: user))
+    calls.change(caller) { $0.parties.meet(.init(call: call.id, user: call.users.owner)) }
   }
 }

@@ -13,7 +13,8 @@ extension CallMachine {
     switch event {
     case .inviteReceived(let leg, let invite): invited(leg, invite, &step)
     case .referReceived(let leg, let referral): referred(leg, referral, &step)
-    case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: step.now)
+    case .targetFailed(_, let flow, _, let retryAfter):
+      trunkHealth.serverFailed(flow.remote, retryAfter: retryAfter, at: step.now)
     case .challengeRefused: break  // logged by control
     case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &step)
     case .refused(let reason, let invite?, let trunk):
@@ -29,27 +30,25 @@ extension CallMachine {
   /// The effect on the call follows as an event of the leg.
   mutating func unanswered(_ request: UnansweredRequest, _ step: inout Step) {
     guard request.opensDialog else {
-      trunking?.requestUnanswered(request.trunk, request.method.name, request.failure, at: step.now)
-      return step.output.actions.append(.requestUnanswered(legs[request.leg], request))
+      trunkHealth.requestUnanswered(request.trunk, method: request.method.name, request.failure, at: step.now)
+      return step.output.actions.append(.requestUnanswered(calls.id(of: request.leg), request))
     }
-    guard let owner = legs[request.leg], let index = calls[owner]?.legs.firstIndex(where: { $0.id == request.leg }) else {
-      return
-    }
-    calls[owner]?.legs[index].localFailure = request.failure
+    calls.change(request.leg) { $0.failedLocally(request.failure) }
   }
 
   private mutating func handle(_ event: UserAgent.Event, of leg: LegID, _ step: inout Step) {
     switch event {
     case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &step) }
     case .answered: judgeTrunk(of: leg, byFault: false, &step)
-    case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, event, &step) { return }
-    case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: step.sip(.refuseReinvite(leg, code: 481))
+    case .failed(_, let code, _, let byTransport):
+      if tryNextTrunk(leg, code: code, byTransport: byTransport, failure: event, &step) { return }
+    case .reinviteReceived where calls.id(of: leg).map({ calls[$0] == nil }) ?? true: step.sip(.refuseReinvite(leg, code: 481))
     case .cancelled(_, let cause):
       if cancelledWhileLocating(leg, cause, &step) || cancelledWhileAsking(leg, cause, &step) { return }
     default: break
     }
-    change(legs[leg], &step) { $0.handle(event, of: leg, &$1) }
-    if case .legClosed = event { legs[leg] = nil }
+    change(calls.id(of: leg), &step) { $0.handle(event, of: leg, &$1) }
+    if case .legClosed = event { calls.detach(leg) }
   }
 
   /// An INVITE becomes a call, which gets a record in any case, or a counted refusal.
@@ -58,17 +57,17 @@ extension CallMachine {
       return refuse(leg, received, .unknownTrunk, code: 403, &step)
     }
     let invite = received.normalised(by: trunk.numbers)
-    if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &step) }
+    if let replaced = invite.replaces { return replace(replaced, with: leg, invite, over: trunk, &step) }
     if isDraining { return refuse(leg, invite, .draining, code: 503, &step) }
     if mustAsk(questions(of: invite), before: .sip(.inviteReceived(leg, received)), &step) { return }
     if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &step) }
     if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &step) }
-    if let reason = roomRefusal(trunk, step.now) { return refuse(leg, invite, reason, code: 503, &step) }
+    if let reason = trunkCapacity.consume(trunk, at: step.now) { return refuse(leg, invite, reason, code: 503, &step) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
-    if let route, route.isUsers, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
+    if let route, route.isUsers, calls.count(of: route.user) >= configuration.bounds.callsPerUser {
       return refuse(leg, invite, .userLimit, code: 503, &step)
     }
-    var call = makeIncoming(leg, invite, trunk, route, &step)
+    var call = makeIncoming(leg, invite, over: trunk, by: route, &step)
     guard let route else {
       if isUnanswered(questions(of: invite)) {
         return reject(call, .overload, by: .gateway, detail: "no answer of users[].webhook", &step)
@@ -88,7 +87,7 @@ extension CallMachine {
     if let sdp = invite.sdp {
       do {
         let read = try SessionDescription.read(sdp)
-        let media = try probe(read, trunk, invite.source)
+        let media = try probe(read, over: trunk, from: invite.source)
         offer = read
         // 0.0.0.0: the caller holds us already, and its signalling states its address
         if !media.isUnspecified, !leg.isDirect { toward = media }
@@ -97,17 +96,15 @@ extension CallMachine {
       }
     } else if trunk.srtp == .required, !trunk.maySendKeys(over: invite.source) {
       return reject(call, .codec, by: .trunk, sip: 488, detail: String(describing: NegotiationError.keysNeedTLS), &step)
-    } else {
-      call.trunkLeg.isLateOffer = true
     }
-    call.intake = .init(invite: invite, offer: offer)
+    call.receive(Call.Intake(invite: invite, offer: offer))
     if let target = route.stream { return reserve(call, for: target, toward: toward, &step) }
-    if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &step) }
+    if let hook = route.hook { return ask(call, about: invite, at: hook, toward: toward, diversions: route.diversions, &step) }
     if configuration.isClustered { return locate(call, user: route.user, toward: toward, &step) }
     guard isReachable(call, step.now) || call.diversions.rules.rules[.unreached] != nil else {
       return rejectUnreached(call, &step)
     }
-    pending[call.id] = .incoming(call)
+    pending.waitForMedia(call.id, then: .incoming(call))
     step.output.actions.append(
       .reserveMedia(
         MediaRequest(call.id, session: call.session, user: route.user, toward: toward, asked: call.intake?.invite.source)))
@@ -123,7 +120,7 @@ extension CallMachine {
   }
 
   mutating func makeIncoming(
-    _ leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ route: Routing.InboundRoute?, _ step: inout Step
+    _ leg: LegID, _ invite: InboundInvite, over trunk: Routing.Trunk, by route: Routing.InboundRoute?, _ step: inout Step
   ) -> Call {
     let caller = invite.assertedIdentity ?? invite.from
     var trunk = trunk
@@ -133,28 +130,22 @@ extension CallMachine {
       from: invite.isPrivate ? Handle.anonymous : Handle(number: caller.number, name: caller.displayName),
       to: Handle(number: route?.number ?? invite.to.number, name: nil),
       callerNumber: invite.isPrivate && !trunk.recordsPrivateNumbers ? Handle.anonymous.h : caller.number,
-      calledNumber: route?.number ?? invite.to.number)
+      calledNumber: route?.number ?? invite.to.number, isPrivate: invite.isPrivate, identities: invite.identities,
+      parameters: CallParameters(usable: invite.parameters),
+      divertedFrom: invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) })
     var call = Call(
       id: CallID(random: random), direction: .incoming, session: session,
-      users: Call.Users(route?.user ?? "", account: Self.defaultAccount), parties: parties,
+      users: Call.Users(route?.user ?? "", account: Self.defaultAccount, ofRoute: route?.account), parties: parties,
       trunkLeg: TrunkLeg(leg, over: trunk, session: session, phase: .invited), at: step.now)
-    (call.trunkLeg.sipCallID, call.parties.isPrivate, call.parties.identities) = (
-      invite.callID, invite.isPrivate, invite.identities
-    )
-    call.trunkLeg.isReliable = invite.isReliable
+    call.trunkLeg.received(invite)
     // earlier diversions count together with later transfers
-    (call.transfers.maxForwards, call.transfers.followed) = (invite.maxForwards, invite.diversions)
-    call.diversions.before = invite.diversions
+    call.transfers = Transfers(maxForwards: invite.maxForwards, followed: invite.diversions)
+    call.diversions = CallDiversions(stated: invite.diversions)
     if let route {
-      call.diversions.rules = diversions(of: route.user).orElse(route.diversions)
-      call.users.routeAccount = route.account
+      call.diversions.adopt(diversions(of: route.user).orElse(route.diversions))
       let account = routing.account(of: route.user, called: route.number, route: route.account)
       if route.isUsers { call.users.belongs(to: account, of: route.user) }
     }
-    call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
-      Handle(number: $0.number, name: $0.displayName)
-    }
-    call.parties.parameters = CallParameters(usable: invite.parameters)
     introduce(&call, over: leg)
     call.mark(.start, detail: trunk.name, &step)
     return call
@@ -163,7 +154,9 @@ extension CallMachine {
   static var defaultAccount: String { "default" }
 
   /// Checks whether the offer can be answered at all, before anything is reserved; returns the address of its media.
-  private func probe(_ offer: SessionDescription, _ trunk: Routing.Trunk, _ source: Flow) throws(NegotiationError) -> IPAddress {
+  private func probe(_ offer: SessionDescription, over trunk: Routing.Trunk, from source: Flow) throws(NegotiationError)
+    -> IPAddress
+  {
     let negotiation = trunk.negotiation(local: SocketAddress(.any, 9), over: source, random: random)
     if trunk.srtp == .required, !trunk.maySendKeys(over: source) { throw .keysNeedTLS }
     return try negotiation.destination(of: offer)
@@ -177,7 +170,7 @@ extension CallMachine {
     admit(call, &step)
     change(call.id, &step) { call, step in
       guard let sip, sip != reason.refusal()?.status else { return call.end(reason, by: side, q850: q850, detail: detail, &step) }
-      (call.trunkLeg.phase, call.trunkLeg.finalStatus) = (.over, sip)
+      call.trunkLeg.close(sip)
       step.sip(.refuse(call.trunkLeg.id, code: sip, reason: nil, cause: nil, retryAfter: nil))
       call.end(reason, by: side, sip: sip, detail: detail, &step)
     }
@@ -191,7 +184,7 @@ extension CallMachine {
   }
 
   func unreachedEnding(_ call: Call, _ now: Instant) -> Call.Ending {
-    let connected = call.users.ringing.flatMap { (presences[$0] ?? []).filter { $0.isReachable(at: now) } }
+    let connected = call.users.ringing.flatMap { presences[$0].filter { $0.isReachable(at: now) } }
     if connected.contains(where: { !devices.wantsCalls($0.key) }) {
       return .init(.dnd, by: .app, detail: "no device accepts calls")
     }
@@ -220,7 +213,7 @@ extension CallMachine {
 
   /// Devices that are offered a new call: logged in to its account, accepting calls, and without a session for one other call.
   func ringable(_ user: String, for call: Call) -> [DevicePresence] {
-    (presences[user] ?? []).filter {
+    presences[user].filter {
       $0.info.onlyCall == nil && devices.wantsCalls($0.key) && call.users.isFor($0.accounts, of: user)
     }
   }
@@ -232,7 +225,7 @@ extension CallMachine {
   // MARK: reservation
 
   mutating func reserved(_ id: CallID, _ reservation: MediaReservation, _ step: inout Step) {
-    switch pending.removeValue(forKey: id) {
+    switch pending.popReservation(id) {
     case .incoming(let call):
       admit(call, &step)
       ring(id, media: reservation, &step)
@@ -243,26 +236,25 @@ extension CallMachine {
       guard calls[id]?.isLive == true else { return step.media(.close(reservation.session)) }
       ring(id, media: reservation, &step)
     case .diversion(let plan): diversionReserved(id, plan, reservation, &step)
-    case .locating, .claiming, .claimingOriginated: step.media(.close(reservation.session))
     case .originated(let call, let answer): originated(call, reservation, answer, &step)
-    case .outgoing(let call, let offer, let device, let request):
-      started(call, offer, device, request, reservation, &step)
+    case .outgoing(let starting): started(starting, reservation, &step)
     case nil: step.media(.close(reservation.session))
     }
   }
 
-  mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ step: inout Step) {
-    switch pending.removeValue(forKey: id) {
+  mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, detail text: String, _ step: inout Step) {
+    switch pending.popReservation(id) {
     case .incoming(let call), .stream(let call, _):
       guard let intake = call.intake else { return }
       refuse(call.trunkLeg.id, intake.invite, reason, code: 503, &step)
       unclaim(id, &step)
-    case .locating, .claiming, .claimingOriginated: break
-    case .originated(let call, let answer): originationRefused(call, reason, text, answer, &step)
+    case .originated(let call, let answer): originationRefused(call, reason, detail: text, for: answer, &step)
     case .asked: change(id, &step) { $0.end(.overload, by: .gateway, detail: text, &$1) }
-    case .diversion(let plan): diversionImpossible(id, plan, text, &step)
-    case .outgoing(let call, _, _, let request):
-      refuse(request, call.wanted(by: request.device), .overload, reason, trunk: call.trunk.name, text, &step)
+    case .diversion(let plan): diversionImpossible(id, plan, because: text, &step)
+    case .outgoing(let starting):
+      refuse(
+        starting.request, of: starting.call.wanted(by: starting.request.device),
+        StartRefusal(.overload, reason: reason, trunk: starting.call.trunk.name, detail: text), &step)
       unclaim(id, &step)
     case nil: break
     }

@@ -15,30 +15,30 @@ struct DeviceLeg {
 
   let key: DeviceKey
   let id: AppLegID
-  var phase = Phase.offered
+  private(set) var phase = Phase.offered
   /// The device's present session, or its last one.
-  var session: SessionID
-  var isConnected: Bool
+  private(set) var session: SessionID
+  private(set) var isConnected: Bool
   /// For a device without a socket: until when it delays the call's end, because it may reconnect.
-  var awaitedUntil: Instant?
+  private(set) var awaitedUntil: Instant?
   /// `media.active` is in its caps: the first words are kept until it comes.
-  var announcesActive: Bool
-  var negotiation: AppNegotiation
+  private(set) var announcesActive: Bool
+  private(set) var negotiation: AppNegotiation
   /// Our newest description.
-  var sdp = ""
-  var gen = 1
+  private(set) var sdp = ""
+  private(set) var gen = 1
   /// The generation whose audio flowed one way only, for which the app was sent a request to restart.
-  var oneWayGen = 0
+  private var oneWayGen = 0
   /// The session on which the current generation's description was received; nil: none was.
-  var describedOn: SessionID?
+  private(set) var describedOn: SessionID?
   /// The session on which `call.offer` was acked: there the device is warm.
-  var ackedOn: SessionID?
-  var isPlaying = false
+  private(set) var ackedOn: SessionID?
+  private(set) var isPlaying = false
   /// The `caps` that were sent last; nil: none yet.
-  var sentCapabilities: CallCapabilities?
+  private var sentCapabilities: CallCapabilities?
   /// The content of its `call.ringing`, and its `stats` since it has the call.
-  var rang: CallRinging?
-  var stats: AppStats?
+  private(set) var rang: CallRinging?
+  private(set) var stats: AppStats?
 
   private(set) var epoch = 0
   private var associationEpoch = 0
@@ -68,11 +68,99 @@ struct DeviceLeg {
   /// Pair, keys and the device's `media.ready`, all of the current description.
   var hasMedia: Bool { isDescribed && hasPair && hasKeys && saidReady }
 
+  // MARK: the device
+
+  /// A new session, whose snapshot offers the call without an ack: not warm.
+  mutating func connected(_ device: DevicePresence) {
+    session = device.session
+    isConnected = true
+    announcesActive = device.announcesActive
+    ackedOn = nil
+  }
+  /// The socket is another than the one that acked the offer: not warm.
+  mutating func resumed(_ session: SessionID) { (self.session, isConnected, ackedOn) = (session, true, nil) }
+  mutating func disconnected(until deadline: Instant) { (isConnected, awaitedUntil) = (false, deadline) }
+  /// It was offered the call without a socket.
+  mutating func isAwaited(until deadline: Instant) { awaitedUntil = deadline }
+  mutating func acked(on session: SessionID) { ackedOn = session }
+
+  mutating func rings() { if phase == .offered { phase = .ringing } }
+  /// Its session has ended: the next one has to report again that it rings.
+  mutating func stopsRinging() { if phase == .ringing { phase = .offered } }
+  mutating func wins() { phase = .winner }
+  /// False: a repeat after a reconnect, or nothing was measured.
+  mutating func measured(_ ringing: CallRinging) -> Bool {
+    guard rang == nil, ringing != CallRinging() else { return false }
+    rang = ringing
+    return true
+  }
+  mutating func received(_ news: StreamStats) { stats = AppStats(stats, news) }
+
+  /// False: it plays already.
+  mutating func plays() -> Bool {
+    defer { isPlaying = true }
+    return !isPlaying
+  }
+  /// Audio is connected: false if its first words are kept until it plays.
+  mutating func connects(keepingFirstWords: Bool) { isPlaying = !keepingFirstWords }
+
+  /// True: they differ from those sent last.
+  mutating func sends(_ capabilities: CallCapabilities) -> Bool {
+    defer { sentCapabilities = capabilities }
+    return sentCapabilities != capabilities
+  }
+
+  /// Audio of this generation flows one way only. True the first time.
+  mutating func flowsOneWay() -> Bool {
+    defer { oneWayGen = gen }
+    return oneWayGen < gen
+  }
+
+  // MARK: descriptions
+
+  mutating func makeOffer() { sdp = negotiation.makeOffer() }
+
+  /// Candidates for descriptions from now on; `offers`: an offer that was not answered yet names them.
+  mutating func moves(to candidates: [SocketAddress], offers: Bool) {
+    negotiation.endpoint.candidates = candidates
+    if offers, !isDescribed { makeOffer() }
+  }
+
+  /// The device's answer to our offer.
+  mutating func apply(answer: String, on session: SessionID) throws(NegotiationError) -> AppLegRemote {
+    describe(try negotiation.apply(answer: answer), on: session, newAssociation: true)
+  }
+
+  /// The device's offer; our answer is `sdp`.
+  mutating func accept(_ offer: SessionDescription, on session: SessionID) throws(NegotiationError) -> AppLegRemote {
+    let (answer, media) = try negotiation.answer(to: offer)
+    sdp = answer
+    return describe(media, on: session, newAssociation: true)
+  }
+
+  /// A new generation: the device's offer, our answer with a new ufrag and password. Nothing changes if the offer cannot be used.
+  mutating func restart(
+    gen: Int, _ offer: String, on session: SessionID, opus: OpusLimits, _ random: RandomSource
+  ) throws(NegotiationError) -> (remote: AppLegRemote, isNew: Bool) {
+    var next = self
+    next.renewCredentials(random)
+    next.negotiation.endpoint.opus = opus
+    let (answer, media) = try next.negotiation.answer(to: offer)
+    let before = negotiation.agreed
+    let isNew = media.fingerprint != before?.fingerprint || media.setup != before?.setup || failure != nil
+    next.gen = gen
+    next.sdp = answer
+    let remote = next.describe(media, on: session, newAssociation: isNew)
+    self = next
+    return (remote, isNew)
+  }
+
   /// Applies a description: earlier events of the media no longer count. Returns the remote side for the media thread.
-  mutating func describe(_ media: AppMedia, on session: SessionID, newAssociation: Bool) -> AppLegRemote {
+  private mutating func describe(_ media: AppMedia, on session: SessionID, newAssociation: Bool) -> AppLegRemote {
     epoch += 1
     if newAssociation || associationEpoch == 0 { (associationEpoch, failure) = (epoch, nil) }
-    (describedOn, isReady) = (session, false)
+    describedOn = session
+    isReady = false
     var remote = AppLegRemote(
       generation: epoch, ufrag: media.credentials.ufrag, password: media.credentials.password,
       fingerprintAlgorithm: media.fingerprint.algorithm.rawValue, fingerprint: media.fingerprint.bytes,
@@ -88,7 +176,10 @@ struct DeviceLeg {
   }
   mutating func keysInstalled(epoch: Int, profile: String, at now: Instant) {
     guard epoch >= associationEpoch else { return }
-    (keysEpoch, srtpProfile, failure, keysAt) = (epoch, profile, nil, now)
+    keysEpoch = epoch
+    srtpProfile = profile
+    failure = nil
+    keysAt = now
   }
   mutating func ready(gen: Int, at now: Instant) {
     if gen == self.gen, isDescribed, !isReady { (isReady, readyAt) = (true, now) }
@@ -96,7 +187,7 @@ struct DeviceLeg {
   mutating func failed(_ failure: AppLegFailure) { self.failure = failure }
 
   /// A new ufrag and password of ours for an ICE restart (RFC 8445 §9); the stream's SSRC stays.
-  mutating func renewCredentials(_ random: RandomSource) {
+  private mutating func renewCredentials(_ random: RandomSource) {
     negotiation.endpoint.ufrag = random.text(Self.ufragLength)
     negotiation.endpoint.password = random.text(Self.passwordLength)
   }
@@ -113,34 +204,5 @@ extension OpusPreferences {
       acceptsPauses: asked.usesDTX, acceptsRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate,
       isConstantRate: asked.wantsConstantBitrate)
     maximumPlaybackRateHz = asked.maxPlaybackRateHz
-  }
-}
-
-/// The message, or the answer instead of it, that ended the call for a device.
-struct Terminal {
-  var over: CallOver
-  /// The device itself ended it (`call.reject`, `call.unavailable`), so it knows.
-  var isByDevice: Bool
-  /// The device was not connected, or lost its socket before its ack: a new session gets `call.gone` instead.
-  var isUnseen: Bool
-  /// The device was notified of the call by a push only, and no session has the message in its outbox.
-  var isOfPushOnly = false
-  /// The device has acked it.
-  var isAcked = false
-
-  /// The socket was lost, and messages without an ack may be lost with it.
-  mutating func socketLost() { if !isAcked { isUnseen = true } }
-
-  /// The push was refused for certain: the device knows nothing of the call.
-  mutating func pushRefused() { if isOfPushOnly { isUnseen = false } }
-
-  /// The session continues and replays messages without an ack.
-  mutating func resumed() { if !isOfPushOnly { isUnseen = false } }
-
-  /// The terminal message for a new session, once.
-  mutating func popUnseen() -> CallOver? {
-    guard isUnseen, !isByDevice else { return nil }
-    (isUnseen, isOfPushOnly) = (false, false)
-    return over
   }
 }

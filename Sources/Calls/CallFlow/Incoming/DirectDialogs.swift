@@ -8,6 +8,17 @@ import TrunklineSIPDialogs
 /// It also answers the leg of a test call, which has no other side.
 ///
 /// At most one entry for each call of the machine.
+///
+///     phase      command                                    → phase
+///     –          invite                                     → early      the peer is invited
+///     –          invite of a test call                      → echo       answered
+///     early      answer                                     → confirmed  both are answered
+///     early      refuse, cancel                             → –          both are closed
+///     confirmed  bye                                        → –          both are closed
+///     confirmed  modify, offer, answerReinvite, refuse…     → confirmed  an event of the peer
+///     echo       bye                                        → –          closed
+///     any        ping                                       → same       alive in `confirmed` and `echo`
+///     any        another                                    → same       none
 struct DirectDialogs {
   private enum Phase {
     case early, confirmed

@@ -13,8 +13,7 @@ extension Call {
     get { legs[0] }
     _modify { yield &legs[0] }
   }
-  /// The index of the second leg; nil: there is none.
-  var second: Int? { legs.count > 1 ? 1 : nil }
+  var second: Int? { legs.second }
   var isDivertedToNumber: Bool { legs.count > 1 && legs[1].diversion != nil }
   var isBeingTransferred: Bool { legs.count > 1 && legs[1].transfer != nil }
   var trunk: Routing.Trunk { legs[0].trunk }
@@ -22,7 +21,7 @@ extension Call {
 
   /// Handles an event of one of the call's legs, or of a leg that was replaced.
   mutating func handle(_ event: UserAgent.Event, of id: LegID, _ step: inout Step) {
-    guard isLive, let index = legs.firstIndex(where: { $0.id == id }) else {
+    guard isLive, let index = legs.index(of: id) else {
       // an offer on a leg that has ended or was replaced
       if case .reinviteReceived = event { step.sip(.refuseReinvite(id, code: 481)) }
       return
@@ -33,22 +32,23 @@ extension Call {
     case .ackTimedOut: ackTimedOut(&step)
     case .provisionallyAnswered(_, let sdp): provisionallyAnswered(sdp, &step)
     case .provisionalTimedOut: provisionalTimedOut(&step)
-    case .progress(_, let code, let sdp): progressed(index, code, sdp, &step)
+    case .progress(_, let code, let sdp): progressed(index, code: code, sdp: sdp, &step)
     case .answered(_, let sdp): answered(index, sdp, &step)
-    case .failed(_, let code, let cause, let byTransport): refused(index, code, cause, byTransport: byTransport, &step)
+    case .failed(_, let code, let cause, let byTransport):
+      refused(index, code: code, cause: cause, byTransport: byTransport, &step)
     case .reinviteReceived(_, let sdp):
-      if legs[index].offered(sdp, isHeld: appMedia.isHeld, &step), index == 0 { noteTrunkHold(&step) }
+      if legs[index].offered(sdp, isHeld: audio.isHeld, &step), index == 0 { noteTrunkHold(&step) }
     case .addressMoved: legs[index].offerNewAddress(&step)
-    case .addressLost: legs[index].hasLostAddress = true
-    case .offerWanted: legs[index].sendOffer(isHeld: appMedia.isHeld, &step)
+    case .addressLost: legs[index].addressLost()
+    case .offerWanted: legs[index].sendOffer(isHeld: audio.isHeld, &step)
     case .offerAnswered(_, let sdp):
-      legs[index].offerAnswered(sdp, isHeld: appMedia.isHeld, &step)
+      legs[index].offerAnswered(sdp, isHeld: audio.isHeld, &step)
       if index == 0, state == .connected { noteTrunkHold(&step) }
     case .offerRefused(_, let code):
       // docs/reference/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local
       legs[index].offerRefused(code)
       mark(.offerRefused, detail: String(code), &step)
-    case .digit(_, let digit, let milliseconds): digitInfo(index, digit, milliseconds, &step)
+    case .digit(_, let digit, let milliseconds): digitInfo(index, digit: digit, milliseconds: milliseconds, &step)
     case .digitSent(_, let code):
       if !legs[index].digitSent(code, &step) { mark(.digitRefused, detail: String(code), &step) }
     case .referAnswered(_, let code): referAnswered(code, &step)
@@ -68,15 +68,13 @@ extension Call {
     switch legs[index].purpose {
     case .call: inviteAgain(&step)
     case .diversion:
-      if let last = diversions.made.indices.last {
-        (diversions.made[last].trunk, diversions.made[last].sipCallId) = (next.name, legs[index].sipCallID)
-      }
+      diversions.continues(over: next.name, sipCallID: legs[index].sipCallID)
       inviteDiversion(&step)
     case .transfer: inviteTransfer(&step)
     }
   }
 
-  private mutating func progressed(_ index: Int, _ code: Int, _ sdp: String?, _ step: inout Step) {
+  private mutating func progressed(_ index: Int, code: Int, sdp: String?, _ step: inout Step) {
     guard legs[index].phase == .invited else { return }
     switch legs[index].purpose {
     case .call where callsNumberFirst: numberProgressed(code, sdp, &step)
@@ -97,10 +95,10 @@ extension Call {
     }
   }
 
-  private mutating func refused(_ index: Int, _ code: Int, _ cause: ReasonValue?, byTransport: Bool, _ step: inout Step) {
+  private mutating func refused(_ index: Int, code: Int, cause: ReasonValue?, byTransport: Bool, _ step: inout Step) {
     let failure = legs[index].localFailure
     // a code of our own is not the trunk's
-    (legs[index].phase, legs[index].finalStatus) = (.over, failure == nil ? code : nil)
+    legs[index].close(failure == nil ? code : nil)
     switch legs[index].purpose {
     case .call:
       let reason: EndReason = byTransport ? .trunkLost : code == 487 ? .unanswered : EndReason(sipStatus: code)
@@ -118,7 +116,7 @@ extension Call {
   private mutating func byeReceived(_ index: Int, _ reason: ReasonValue?, _ step: inout Step) {
     mark(.bye, detail: index == 0 ? "received" : "received from the diversion", &step)
     let isGivenUp = ringsBack
-    legs[index].phase = .over
+    legs[index].close()
     if isGivenUp { return end(.callerCancelled, by: .trunk, detail: reason?.description, &step) }
     // the party that requested a transfer need not wait for its end
     if index == 0, isBeingTransferred { return }
@@ -144,7 +142,7 @@ extension Call {
   }
 
   private mutating func lost(_ index: Int, _ detail: String, _ step: inout Step) {
-    legs[index].phase = .over
+    legs[index].close()
     end(.trunkLost, by: .trunk, detail: index == 0 ? detail : "diversion: " + detail, &step)
   }
 
@@ -152,8 +150,8 @@ extension Call {
 
   /// RTP stopped for 20 s: checks by OPTIONS whether the peer still exists. Never while the call is held.
   mutating func trunkSilent(_ session: MediaSessionID, _ step: inout Step) {
-    guard let index = legs.firstIndex(where: { $0.session == session }), state == .connected,
-      legs[index].phase == .confirmed, !appMedia.isHeld, !legs[index].isHeldByPeer
+    guard let index = legs.index(of: session), state == .connected,
+      legs[index].phase == .confirmed, !audio.isHeld, !legs[index].isHeldByPeer
     else { return }
     mark(.trunkSilent, &step)
     ping(index, &step)
@@ -161,25 +159,23 @@ extension Call {
 
   private mutating func ping(_ index: Int, _ step: inout Step) {
     legs[index].ping(&step)
-    timers[.trunkPing] = step.now + step.configuration.timers.trunkPing
+    legs.pinged(until: step.now + step.configuration.timers.trunkPing)
   }
 
   mutating func trunkBack(_ session: MediaSessionID, _ step: inout Step) {
-    guard let index = legs.firstIndex(where: { $0.session == session }), legs[index].isSilent else { return }
+    guard let index = legs.index(of: session), legs[index].isSilent else { return }
     mark(.trunkBack, &step)
     stopTrunkWatch(index)
   }
 
   mutating func stopTrunkWatch(_ index: Int = 0) {
     legs[index].stopPinging()
-    if !legs.contains(where: \.isSilent) { timers[.trunkPing] = nil }
+    legs.pingStopped()
   }
 
   private mutating func pingAnswered(_ index: Int, alive: Bool, _ step: inout Step) {
-    guard legs[index].isPinging else { return }
     // alive: pinged again while it stays silent
-    legs[index].isPinging = false
-    if !alive { peerVanished(index, "OPTIONS not answered", &step) }
+    if legs[index].pingAnswered(), !alive { peerVanished(index, "OPTIONS not answered", &step) }
   }
 
   mutating func trunkPingDue(_ step: inout Step) {
@@ -200,7 +196,7 @@ extension Call {
   // MARK: digits
 
   /// Handles a trunk's digit by INFO. Negotiated RFC 4733 events report it already.
-  private mutating func digitInfo(_ index: Int, _ digit: Character, _ milliseconds: Int, _ step: inout Step) {
+  private mutating func digitInfo(_ index: Int, digit: Character, milliseconds: Int, _ step: inout Step) {
     let leg = legs[index]
     guard leg.trunk.sendsDigitsByInfo || leg.media?.telephoneEventPayloadType == nil else { return }
     if isDivertedToNumber { return relayDigit(digit, milliseconds, from: index, byInfo: true, &step) }

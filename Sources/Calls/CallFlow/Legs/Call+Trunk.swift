@@ -10,15 +10,14 @@ import TrunklineSIPDialogs
 extension Call {
   /// CANCEL before our 200. `Reason: SIP;cause=200` states that another fork answered (RFC 3326 §2).
   mutating func cancelled(_ cause: ReasonValue?, _ step: inout Step) {
-    (trunkLeg.phase, trunkLeg.finalStatus) = (.over, 487)
+    trunkLeg.close(487)
     mark(.cancel, detail: "received", &step)
     let isAnsweredElsewhere = cause.map { $0.protocolName.uppercased() == "SIP" && $0.cause == 200 } ?? false
     end(isAnsweredElsewhere ? .answeredElsewhere : .callerCancelled, by: .trunk, sip: 487, &step)
   }
 
   mutating func acknowledged(_ index: Int, _ sdp: String?, _ step: inout Step) {
-    if legs[index].phase == .answered {
-      legs[index].phase = .confirmed
+    if legs[index].acknowledged() {
       let isFirst = times[.acknowledged] == nil && times[.transferred] == nil
       markOnce(.acknowledged, &step)
       if isFirst, let since = times[.connected] { step.measure(.answerToACK(step.now - since)) }
@@ -33,9 +32,7 @@ extension Call {
 
   /// The PRACK carried the answer to the offer of our 180: the call can be answered, or its 200 waited for this PRACK.
   mutating func provisionallyAnswered(_ sdp: String?, _ step: inout Step) {
-    guard trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered else { return }
-    trunkLeg.isProvisionallyAnswered = true
-    lateAnswer(sdp, in: "PRACK", &step)
+    if trunkLeg.provisionallyAnswered() { lateAnswer(sdp, in: "PRACK", &step) }
   }
 
   /// The answer to the offer that our 200 or 180 carried: once the call is connected, audio flows.
@@ -47,22 +44,21 @@ extension Call {
   }
 
   mutating func provisionalTimedOut(_ step: inout Step) {
-    (trunkLeg.phase, trunkLeg.finalStatus) = (.over, 504)
+    trunkLeg.close(504)
     end(.server, by: .trunk, sip: 504, detail: "no PRACK", &step)
   }
 
   /// The user agent has sent the BYE.
   mutating func ackTimedOut(_ step: inout Step) {
-    trunkLeg.phase = .over
+    trunkLeg.close()
     mark(.bye, detail: "no ACK", &step)
     end(.server, by: .trunk, detail: "no ACK", &step)
   }
 
   /// Notifies the device that has the call of each hold by the trunk, and of a call that begins on hold.
   mutating func noteTrunkHold(_ step: inout Step) {
+    guard let winner, trunkLeg.notifyHold() else { return }
     let isHeld = trunkLeg.isHeldByPeer
-    guard isHeld != trunkLeg.isHoldSignalled, let winner else { return }
-    trunkLeg.isHoldSignalled = isHeld
     mark(isHeld ? .heldByTrunk : .resumedByTrunk, &step)
     if isHeld { stopTrunkWatch() }
     step.send(.callHeld(CallHeld(by: .remote, on: isHeld)), to: winner, call: id)

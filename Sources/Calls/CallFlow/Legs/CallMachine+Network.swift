@@ -9,7 +9,7 @@ extension CallMachine {
   /// At most `most` live calls after `last`, oldest first, and the cursor for the next ones; nil: there are no more. Visits no
   /// others.
   public func liveCalls(after last: CallNumber?, most: Int) -> (calls: [CallID], next: CallNumber?) {
-    var (calls, walk) = ([CallID](), callOrder.walk(after: last))
+    var (calls, walk) = ([CallID](), calls.walk(after: last))
     while let number = walk.next() {
       calls.append(number.call)
       if calls.count == most { return (calls, walk.peek() == nil ? nil : number) }
@@ -22,9 +22,8 @@ extension CallMachine {
 
   mutating func networkChanged(_ candidates: [[SocketAddress]], of ids: [CallID], _ step: inout Step) {
     for id in ids {
-      // read in place: otherwise the call would be copied
-      guard let index = calls.index(forKey: id), calls.values[index].isLive,
-        let reservation = calls.values[index].appMedia.reservation, candidates.indices.contains(reservation.thread)
+      guard let reservation = calls.read(id, { $0.isLive ? $0.reservation : nil }) ?? nil,
+        candidates.indices.contains(reservation.thread)
       else { continue }
       let now = candidates[reservation.thread]
       if !now.isEmpty, now != reservation.appCandidates { change(id, &step) { $0.networkChanged(now, &$1) } }
@@ -40,12 +39,9 @@ extension Call {
   /// Offers these candidates to apps from now on: in an offer that is sent again, in a snapshot, in the answer to a restart.
   /// Connected legs stay as they are; a leg whose address was removed falls silent and is restarted.
   mutating func networkChanged(_ candidates: [SocketAddress], _ step: inout Step) {
-    appMedia.reservation?.appCandidates = candidates
-    for index in devices.indices {
-      devices[index].negotiation.endpoint.candidates = candidates
-      if ringsDevices, !devices[index].isDescribed { devices[index].sdp = devices[index].negotiation.makeOffer() }
-    }
-    if timers[.appGrace] != nil { askForRestart(.net, &step) }
+    moveApps(to: candidates)
+    for index in devices.indices { devices[index].moves(to: candidates, offers: ringsDevices) }
+    if watch.isAppSilent { askForRestart(.net, &step) }
   }
 
   mutating func moveTrunkLegs(_ step: inout Step) {
@@ -65,7 +61,7 @@ extension Call {
 
   /// The trunk leg of a session has ports at another address.
   mutating func mediaMoved(_ session: MediaSessionID, to local: SocketAddress, _ step: inout Step) {
-    guard isLive, let index = legs.firstIndex(where: { $0.session == session }) else { return }
+    guard isLive, let index = legs.index(of: session) else { return }
     legs[index].move(to: local, &step)
   }
 }

@@ -5,7 +5,7 @@ public import TrunklineBytes
 /// The trunks as operators see them.
 extension CallMachine {
   /// Troubles of the trunks that this node handles in a cluster.
-  public var trunkTroubles: [String: TrunkStatus.Trouble] { trunking?.troubles ?? [:] }
+  public var trunkTroubles: [String: TrunkStatus.Trouble] { trunkHealth.troubles }
 
   /// The configured trunks in their order, then removed ones that still have calls. O(trunks).
   public func trunkStatuses(at now: Instant) -> [TrunkStatus] {
@@ -15,7 +15,7 @@ extension CallMachine {
   /// One of them; nil: there is none of this name.
   public func trunkStatus(_ name: String, at now: Instant) -> TrunkStatus? {
     if let trunk = routing.trunk(name) { return status(of: trunk, at: now) }
-    return callsOfTrunk[name] == nil ? nil : gone(name)
+    return trunkCapacity.calls(of: name) == 0 ? nil : gone(name)
   }
 
   /// At most `most` of them, from the trunk at `index` on.
@@ -31,14 +31,20 @@ extension CallMachine {
     return TrunkPage(trunks: page.map { gone($0) }, next: page.count < names.count ? index + page.count : nil)
   }
 
+  /// An operator enables or disables a trunk.
+  mutating func setTrunk(_ name: String, isDisabled: Bool, _ step: inout Step) {
+    if !isDisabled { trunkCapacity.enable(name) } else if routing.trunk(name) != nil { trunkCapacity.disable(name) }
+    reportTrunk(name, &step)
+  }
+
   /// Names of trunks that have a call.
-  public var trunksWithCalls: Set<String> { Set(callsOfTrunk.keys) }
+  public var trunksWithCalls: Set<String> { trunkCapacity.names }
 
   /// At most a few: only an operator removes a trunk from the configuration.
-  private var goneTrunks: [String] { callsOfTrunk.keys.filter { routing.trunk($0) == nil }.sorted() }
+  private var goneTrunks: [String] { trunkCapacity.names.filter { routing.trunk($0) == nil }.sorted() }
 
   private func status(of trunk: Routing.Trunk, at now: Instant) -> TrunkStatus {
-    var status = trunking?.status(trunk.name, at: now, wallOffset: wallOffset) ?? TrunkStatus(trunk: trunk.name)
+    var status = trunkHealth.status(trunk.name, at: now, wallOffset: wallOffset)
     status.callsLimit = trunk.maximumCalls
     return counted(status)
   }
@@ -51,8 +57,8 @@ extension CallMachine {
 
   private func counted(_ status: TrunkStatus) -> TrunkStatus {
     var status = status
-    status.calls = callsOfTrunk[status.trunk] ?? 0
-    if disabledTrunks.contains(status.trunk) { status.mark(.disabled) }
+    status.calls = trunkCapacity.calls(of: status.trunk)
+    if trunkCapacity.isDisabled(status.trunk) { status.mark(.disabled) }
     return status
   }
 }

@@ -15,25 +15,21 @@ extension Call {
       mark(.mediaActive, &step)
       if let connected = times[.connected] { step.measure(.connectedToActive(step.now - connected)) }
     }
-    guard !devices[index].isPlaying else { return }
-    devices[index].isPlaying = true
-    if winner == key { startPlayout(&step) }
+    if devices[index].plays(), winner == key { startPlayout(&step) }
   }
 
   /// The device plays, or has not sent `media.active` for 10 s.
   mutating func startPlayout(_ step: inout Step) {
-    timers[.mediaActive] = nil
+    gate.playing()
     guard state == .connected, let index = winnerIndex else { return }
-    devices[index].isPlaying = true
+    _ = devices[index].plays()
     step.media(.playoutActive(session))
   }
 
   // MARK: requests
 
   mutating func mute(_ mute: CallMute, _ step: inout Step) -> RequestAnswer {
-    appMedia.isMuted = mute.on
-    // a device that translates sends the translation, and mutes its microphone itself
-    if state == .connected, appMedia.translation == nil { step.media(.mute(session, mute.on)) }
+    if audio.mute(mute.on), state == .connected { step.media(.mute(session, mute.on)) }
     return .ok
   }
 
@@ -41,8 +37,7 @@ extension Call {
   /// here.
   mutating func hold(_ hold: CallHold, from key: DeviceKey, _ step: inout Step) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
-    if appMedia.isHeld != hold.on {
-      appMedia.isHeld = hold.on
+    if audio.hold(hold.on) {
       mark(hold.on ? .heldByApp : .resumedByApp, &step)
       if hold.on { stopTrunkWatch() }
       step.media(.hold(session, hold.on))
@@ -53,37 +48,19 @@ extension Call {
 
   mutating func sendDigits(_ request: CallDTMF, _ step: inout Step) -> RequestAnswer {
     guard state == .connected || (state == .progress && trunkLeg.media != nil) else { return .err(Failure(.badState)) }
-    if request.continue == true, appMedia.pendingDigits.first?.kind == .hardPause {
-      appMedia.pendingDigits[0].kind = .tone
-      playPendingDigits(&step)
-    }
+    if request.continue == true { play(digits.resume(step), &step) }
     guard !request.digits.isEmpty else { return .ok }
-    guard appMedia.pendingDigits.reduce(0, { $0 + $1.digits.utf8.count }) + request.digits.utf8.count <= Limits.pendingDigits
-    else {
-      return .err(Failure(.tooMany))
-    }
-    appMedia.pendingDigits.append(request)
+    guard let due = digits.add(request, step) else { return .err(Failure(.tooMany)) }
     reportDigits(request.digits, from: .app, &step)
-    if appMedia.pendingDigits.count == 1 { startPendingDigits(&step) }
+    play(due, &step)
     return .ok
   }
 
-  /// Starts the first queued request: a tone plays, a soft pause waits, a hard pause waits for `continue`.
-  private mutating func startPendingDigits(_ step: inout Step) {
-    switch appMedia.pendingDigits.first?.kind {
-    case .tone: playPendingDigits(&step)
-    case .softPause: timers[.softPause] = step.now + step.configuration.timers.softPause
-    case .hardPause, nil: break
+  mutating func play(_ due: [CallDTMF], _ step: inout Step) {
+    for next in due {
+      trunkLeg.send(
+        DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs), &step)
     }
-  }
-
-  mutating func playPendingDigits(_ step: inout Step) {
-    timers[.softPause] = nil
-    guard !appMedia.pendingDigits.isEmpty else { return }
-    let next = appMedia.pendingDigits.removeFirst()
-    trunkLeg.send(
-      DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs), &step)
-    startPendingDigits(&step)
   }
 
   /// A new generation of the app leg: the client's offer, our answer. Packets of the old pair are accepted until the new one is
@@ -93,20 +70,14 @@ extension Call {
     guard let index = index(of: key), isUndecided || winner == key else { return .err(Failure(.badState)) }
     guard let sdp = restart.sdp else { return .err(Failure(.badRequest, msg: "sdp is missing")) }
     guard restart.gen == devices[index].gen + 1 else { return .err(Failure(.staleGen)) }
-    var leg = devices[index]
-    let before = leg.negotiation.agreed
-    leg.renewCredentials(step.random)
-    leg.negotiation.endpoint.opus = opusLimits(step)
+    let opus = opusLimits(step)
     do {
-      let (answer, media) = try leg.negotiation.answer(to: sdp)
-      let isNew = media.fingerprint != before?.fingerprint || media.setup != before?.setup || leg.failure != nil
-      (leg.gen, leg.sdp) = (restart.gen, answer)
-      let remote = leg.describe(media, on: session, newAssociation: isNew)
-      devices[index] = leg
-      timers[.restart] = nil
+      let (remote, isNew) = try devices[index].restart(gen: restart.gen, sdp, on: session, opus: opus, step.random)
+      let leg = devices[index]
+      gate.restarted()
       step.media(.setAppRemote(self.session, leg.id, remote, newLocal: leg.local, newAssociation: isNew))
       mark(.restarted, detail: restart.cause?.rawValue, &step)
-      return .mediaAnswer(MediaAnswer(sdp: answer, gen: restart.gen))
+      return .mediaAnswer(MediaAnswer(sdp: leg.sdp, gen: restart.gen))
     } catch {
       return .err(Failure(.codec, msg: String(describing: error)))
     }
@@ -133,7 +104,7 @@ extension Call {
     guard let index = index(of: leg), winner == devices[index].key, state == .connected || state == .ready || state == .progress
     else { return }
     mark(.appSilent, &step)
-    timers[.appGrace] = step.now + step.configuration.timers.appLegGrace
+    watch.appSilent(until: step.now + step.configuration.timers.appLegGrace)
     askForRestart(.timeout, &step)
   }
 
@@ -146,24 +117,22 @@ extension Call {
   /// generation.
   mutating func appOneWay(_ leg: AppLegID, _ direction: AudioDirection, _ step: inout Step) {
     guard let index = index(of: leg), winner == devices[index].key, state == .connected,
-      devices[index].oneWayGen < devices[index].gen
+      devices[index].flowsOneWay()
     else { return }
-    devices[index].oneWayGen = devices[index].gen
     mark(.appOneWay, detail: direction == .trunkToApp ? "toApp" : "fromApp", &step)
     askForRestart(.timeout, &step)
   }
 
   mutating func appLegBack(_ leg: AppLegID, _ step: inout Step) {
-    guard timers[.appGrace] != nil, let index = index(of: leg), winner == devices[index].key else { return }
+    guard let index = index(of: leg), winner == devices[index].key, watch.appBack() else { return }
     mark(.appBack, &step)
-    timers[.appGrace] = nil
   }
 
   mutating func digitReceived(_ digit: Character, _ durationMilliseconds: Int, in source: MediaSessionID, _ step: inout Step) {
     if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: source == session ? 0 : 1, &step) }
-    guard isLive, winner != nil || appMedia.stream != nil else { return }
+    guard isLive, winner != nil || stream.audio != nil else { return }
     reportDigits(String(digit), from: .trunk, &step)
-    if appMedia.stream != nil { step.output.actions.append(.stream(.digit(id, digit))) }
+    if stream.audio != nil { step.output.actions.append(.stream(.digit(id, digit))) }
     guard let winner else { return }
     step.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
@@ -171,21 +140,21 @@ extension Call {
   /// Keeps the device's own statistics, for operators.
   mutating func statsReceived(_ stats: StreamStats, from key: DeviceKey) {
     guard winner == key, let index = winnerIndex else { return }
-    devices[index].stats = AppStats(devices[index].stats, stats)
+    devices[index].received(stats)
   }
 
   mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ step: inout Step) {
-    guard isLive, let index = legs.firstIndex(where: { $0.session == measured }) else { return }
+    guard isLive, let index = legs.index(of: measured) else { return }
     let before = legs[index].statistics
-    legs[index].statistics = statistics
+    legs[index].received(statistics)
     guard index == 0, state == .connected, let winner else { return }
     // A device that is held or muted need not send. `before` is of the connected call, too: it is nil at first, and then has the
     // packets of the call's first seconds.
     let isAppQuiet =
-      !appMedia.isHeld && !appMedia.isMuted && before.map { $0.fromApp.packets == statistics.fromApp.packets } == true
-    bookkeeping.silentSide = isAppQuiet ? .app : legs[0].isSilent ? .trunk : nil
+      !audio.isHeld && !audio.isMuted && before.map { $0.fromApp.packets == statistics.fromApp.packets } == true
+    watch.measured(silentSide: isAppQuiet ? .app : legs[0].isSilent ? .trunk : nil)
     // earlier packets do not show the quality of a side that sends nothing now
-    let quality = bookkeeping.silentSide == nil ? Quality(statistics) : Quality(level: "poor", cause: "silence")
+    let quality = watch.silentSide == nil ? Quality(statistics) : Quality(level: "poor", cause: "silence")
     step.send(.quality(quality), to: winner, call: id)
     reportQuality(quality, statistics, &step)
     endTest(&step)

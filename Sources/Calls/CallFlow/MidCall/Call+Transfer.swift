@@ -18,10 +18,9 @@ import TrunklineSIPDialogs
 extension Call {
   /// Accepts a REFER. `leg` is not invited yet; its trunk has a peer.
   mutating func follow(_ leg: TrunkLeg, _ step: inout Step) {
-    transfers.followed += 1
-    legs.append(leg)
+    legs.add(leg)
     mark(.transferring, detail: leg.trunk.name, &step)
-    transfers.begin(.init(by: .trunk, number: leg.transfer?.number?.text, referredBy: leg.transfer?.referral.referredBy))
+    transfers.follow(.init(by: .trunk, number: leg.transfer?.number?.text, referredBy: leg.transfer?.referral.referredBy))
     step.sip(.acceptRefer(trunkLeg.id))
     inviteTransfer(&step)
     sendCapabilities(&step)
@@ -41,9 +40,7 @@ extension Call {
       maxForwards: transfers.maxForwards - 1, extraHeaders: headers)
     invite.uri = target.uri
     legs[second].invite(invite, &step)
-    if let last = transfers.made.indices.last {
-      (transfers.made[last].trunk, transfers.made[last].sipCallId) = (next.name, legs[second].sipCallID)
-    }
+    transfers.invited(over: next.name, sipCallID: legs[second].sipCallID)
   }
 
   /// Notifies the leg that sent the REFER of the progress, if it still exists.
@@ -65,16 +62,16 @@ extension Call {
     }
     notify(200, &step)
     transfers.end(200)
-    moved(to: legs.removeLast(), &step)
+    if let next = legs.removeSecond() { moved(to: next, &step) }
   }
 
   mutating func transferFailed(_ code: Int, _ step: inout Step) {
-    legs[1].phase = .over
+    legs[1].close()
     mark(.transferFailed, detail: String(code), &step)
     transfers.end(code)
     // the leg that sent the REFER has ended: no other party is left
     if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &step) }
-    step.outcomes.append(.legLeft(legs.removeLast()))
+    if let left = legs.removeSecond() { step.outcomes.append(.legLeft(left)) }
     notify(code, &step)
     sendCapabilities(&step)
   }
@@ -87,9 +84,8 @@ extension Call {
       step.outcomes.append(.legLeft(old))
     }
     var next = next
-    (next.purpose, next.session, next.sipCallID) = (.call, session, sipCallID)
-    (next.finalStatus, next.sentRinging, next.statistics) = (200, true, trunkLeg.statistics)
-    (next.isHoldSignalled, legs) = (trunkLeg.isHoldSignalled, [next])
+    next.replace(trunkLeg, in: session)
+    legs.replace(with: next)
     stopTrunkWatch()
     mark(.transferred, detail: trunk.name, &step)
     if let media = next.media { trunkLeg.set(media, &step) }
@@ -108,45 +104,36 @@ extension Call {
 
   /// `call.transfer` without a refusal: sends a REFER to the trunk. `call.transferred` reports the progress.
   mutating func askTransfer(_ target: AskedTransfer, _ step: inout Step) {
-    transfers.isAsked = true
     switch target {
     case .call(let other):
       step.sip(.referToLeg(trunkLeg.id, other: other))
-      transfers.begin(.init(by: .app, number: nil))
+      transfers.ask(.init(by: .app, number: nil))
     case .number(let number, let domain):
       let user = percentEncodedUser(trunk.numbers.called(number.text))
       step.sip(.refer(trunkLeg.id, to: "sip:\(user)@\(domain)", replaces: nil))
-      transfers.begin(.init(by: .app, number: number.text))
+      transfers.ask(.init(by: .app, number: number.text))
     }
   }
 
   mutating func referAnswered(_ code: Int, _ step: inout Step) {
-    guard transfers.isAsked else { return }
-    sendTransfer(code < 300 ? .trying : .failed, code, &step)
+    if let status = transfers.answered(code) { sendTransfer(status, code, &step) }
   }
 
   /// Only a 2xx completes the transfer. After any other outcome, or none, the call continues: hanging up would leave its caller
   /// alone.
   mutating func referProgress(_ code: Int?, isFinal: Bool, _ step: inout Step) {
-    guard transfers.isAsked, isLive else { return }
-    guard isFinal else { return sendTransfer((code ?? 100) < 180 ? .trying : .ringing, code, &step) }
-    guard let code, code >= 200 else {
-      mark(.transferFailed, detail: "the trunk did not report the outcome", &step)
-      return sendTransfer(.failed, nil, &step)
-    }
-    sendTransfer(code < 300 ? .done : .failed, code, &step)
+    guard isLive, let status = transfers.reported(code, isFinal: isFinal) else { return }
+    let isUnknown = isFinal && (code ?? 0) < 200
+    if isUnknown { mark(.transferFailed, detail: "the trunk did not report the outcome", &step) }
+    sendTransfer(status, isUnknown ? nil : code, &step)
     // the far ends are connected to each other: our call ends
-    if code < 300 {
+    if status == .done {
       report(.transferred, at: step.now, &step)
       end(.localEnd, by: .app, detail: "transferred", &step)
     }
   }
 
-  private mutating func sendTransfer(_ status: CallTransferred.Status, _ code: Int?, _ step: inout Step) {
-    if status == .failed || status == .done {
-      transfers.isAsked = false
-      transfers.end(code)
-    }
+  private func sendTransfer(_ status: CallTransferred.Status, _ code: Int?, _ step: inout Step) {
     guard let winner else { return }
     step.send(.callTransferred(CallTransferred(status, sip: code)), to: winner, call: id)
   }

@@ -14,7 +14,7 @@ import TrunklineMediaSession
 /// Hold, mute, digits, restarts, transfers and a lost socket change nothing: a call that is held neither hears nor is heard until it is
 /// resumed.
 extension CallMachine {
-  mutating func group(_ id: CallID, _ request: CallGroup, _ key: DeviceKey, _ step: inout Step) -> RequestAnswer {
+  mutating func group(_ id: CallID, _ request: CallGroup, by key: DeviceKey, _ step: inout Step) -> RequestAnswer {
     guard let call = calls[id], call.canBeGrouped(by: key) else { return .err(Failure(.badState)) }
     guard let with = request.with else {
       leaveGroup(id, &step)
@@ -25,15 +25,15 @@ extension CallMachine {
     guard let other = calls[with], other.canBeGrouped(by: key) else {
       return .err(Failure(.badState, msg: "with is not a connected call of this device"))
     }
-    guard call.appMedia.reservation?.thread == other.appMedia.reservation?.thread else {
+    guard call.reservation?.thread == other.reservation?.thread else {
       return .err(Failure(.unsupported, msg: "the calls' media is on different threads"))
     }
     // safe to repeat
-    guard call.appMedia.group == nil || call.appMedia.group != other.appMedia.group else { return .ok }
+    guard call.audio.group == nil || call.audio.group != other.audio.group else { return .ok }
     var members = groupMembers(of: call, key)
     members += groupMembers(of: other, key).filter { !members.contains($0) }
     guard members.count <= Limits.groupedCalls else { return .err(Failure(.tooMany)) }
-    let group = other.appMedia.group ?? call.appMedia.group ?? MediaGroupID(raw: makeNumber())
+    let group = other.audio.group ?? call.audio.group ?? MediaGroupID(raw: makeNumber())
     for member in members {
       change(member, &step) { call, step in
         call.enter(group, &step)
@@ -45,7 +45,7 @@ extension CallMachine {
 
   /// Removes a call from its group, also one that is over. If one other call remains, it is in no group either.
   mutating func leaveGroup(_ id: CallID, _ step: inout Step) {
-    guard let call = calls[id], let winner = call.winner, call.appMedia.group != nil else { return }
+    guard let call = calls[id], let winner = call.winner, call.audio.group != nil else { return }
     let others = groupMembers(of: call, winner).filter { $0 != id }
     change(id, &step) { $0.leaveGroup(&$1) }
     for other in others {
@@ -54,13 +54,13 @@ extension CallMachine {
   }
 
   private func groupMembers(of call: Call, _ key: DeviceKey) -> [CallID] {
-    guard let group = call.appMedia.group else { return [call.id] }
-    return callsOfUser[key.user]?.filter { calls[$0]?.appMedia.group == group } ?? [call.id]
+    guard let group = call.audio.group else { return [call.id] }
+    return calls.ids(of: key.user).filter { calls[$0]?.audio.group == group }
   }
 
   /// The others, for a device's snapshot and for operators; nil: it is in no group.
   func groupPeers(of id: CallID, for key: DeviceKey) -> [CallID]? {
-    guard let call = calls[id], call.winner == key, call.appMedia.group != nil else { return nil }
+    guard let call = calls[id], call.winner == key, call.audio.group != nil else { return nil }
     return groupMembers(of: call, key).filter { $0 != id }
   }
 }
@@ -69,17 +69,13 @@ extension Call {
   func canBeGrouped(by key: DeviceKey) -> Bool { isLive && winner == key && state == .connected }
 
   mutating func enter(_ group: MediaGroupID, _ step: inout Step) {
-    guard appMedia.group != group else { return }
-    let isFirst = appMedia.group == nil
-    appMedia.group = group
+    guard let isFirst = audio.enter(group) else { return }
     if isFirst { mark(.grouped, &step) }
     step.media(.group(session, group))
   }
 
   mutating func leaveGroup(_ step: inout Step) {
-    guard appMedia.group != nil else { return }
-    appMedia.group = nil
-    guard isLive else { return }
+    guard audio.leave(), isLive else { return }
     mark(.ungrouped, &step)
     step.media(.group(session, nil))
   }
@@ -93,12 +89,10 @@ extension Call {
   /// only, so that the translation stays audible; afterwards it applies in the gateway again.
   mutating func translate(_ request: CallTranslate, _ step: inout Step) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
-    let was = appMedia.translation != nil
-    appMedia.translation = request.on ? request : nil
-    guard was != request.on else { return .ok }
+    guard audio.translate(request) else { return .ok }
     let languages = [request.local, request.remote].compactMap(\.self).joined(separator: " ")
     mark(request.on ? .translating : .translated, detail: languages.isEmpty ? nil : languages, &step)
-    if appMedia.isMuted { step.media(.mute(session, !request.on)) }
+    if audio.isMuted { step.media(.mute(session, !request.on)) }
     return .ok
   }
 }

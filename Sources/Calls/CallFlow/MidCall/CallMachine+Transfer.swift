@@ -11,16 +11,16 @@ import TrunklineSIPDialogs
 extension CallMachine {
   /// A REFER of a trunk that may transfer: the user's app is to be connected to another number.
   mutating func referred(_ leg: LegID, _ referral: Referral, _ step: inout Step) {
-    guard let (id, call) = transferable(leg), slotRequests[id] == nil else { return step.sip(.refuseRefer(leg, code: 491)) }
+    guard let (id, call) = transferable(leg), !slots.isWaiting(id) else { return step.sip(.refuseRefer(leg, code: 491)) }
     let isOwnURI = referral.isOpaque && call.trunk.isOwn(host: referral.target.host)
-    if isOwnURI, referral.target.number.isEmpty { return referred(leg, toURIOf: referral, id, call, &step) }
+    if isOwnURI, referral.target.number.isEmpty { return referred(leg, toURIOf: referral, of: id, call, &step) }
     // as the trunk writes it, like the numbers of its INVITEs
     let written = call.trunk.numbers.received(referral.target.number)
     guard let number = try? routing.dialled(written, in: call.trunk.numbers.country) else {
       return step.sip(.refuseRefer(leg, code: 404))
     }
     // our own numbers, and more hops than a diversion may have, are loops
-    if routing.isOwn(number.text) || call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
+    if routing.isOwn(number.text) || !call.transfers.mayFollow {
       return step.sip(.refuseRefer(leg, code: 482))
     }
     if number.kind == .emergency || routing.isEmergency(number.text, of: call.users.owner) {
@@ -28,66 +28,65 @@ extension CallMachine {
     }
     guard !isDraining, case .rule(let rule, let allowed) = outboundRule(number, user: call.users.owner, step.now),
       case .trunks(let all) = trunks(of: isOwnURI ? rule.only(call.trunk.name) : rule, step.now),
-      quota.consume(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: step.now)
+      consumeQuota(of: call.users.owner, step.now)
     else { return step.sip(.refuseRefer(leg, code: 603)) }
     guard all[0].peer != nil else { return step.sip(.refuseRefer(leg, code: 500)) }
-    transfer(leg, TransferTarget(number: allowed, uri: isOwnURI ? referral.uri : nil, referral: referral), all, of: id, &step)
+    transfer(
+      leg, to: TransferTarget(number: allowed, uri: isOwnURI ? referral.uri : nil, referral: referral), over: all, of: id, &step)
   }
 
   /// A Refer-To without a user leads back to the trunk, and only the trunk knows the target (Teams Direct Routing). There is no
   /// number to check against the user's prefixes: the user must be allowed to call any number over this trunk.
   private mutating func referred(
-    _ leg: LegID, toURIOf referral: Referral, _ id: CallID, _ call: Call, _ step: inout Step
+    _ leg: LegID, toURIOf referral: Referral, of id: CallID, _ call: Call, _ step: inout Step
   ) {
-    if call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
-      return step.sip(.refuseRefer(leg, code: 482))
-    }
+    if !call.transfers.mayFollow { return step.sip(.refuseRefer(leg, code: 482)) }
     let (owner, name) = (call.users.owner, call.trunk.name)
     let allowance = routing.user(owner)?.allowance ?? UserAllowance()
     let hasRoute = routing.outbound.contains { $0.choices.contains { $0.trunk == name } }
     guard !isDraining, allowance.prefixes == nil, hasRoute, hasRoom(owner, allowance),
       case .trunks(let candidates) = trunks(of: Routing.OutboundRule(prefix: "", trunk: name), step.now),
-      quota.consume(owner, most: allowance.callsPerHour, at: step.now)
+      consumeQuota(of: owner, step.now)
     else { return step.sip(.refuseRefer(leg, code: 603)) }
     guard candidates[0].peer != nil else { return step.sip(.refuseRefer(leg, code: 500)) }
-    transfer(leg, TransferTarget(number: nil, uri: referral.uri, referral: referral), candidates, of: id, &step)
+    transfer(leg, to: TransferTarget(number: nil, uri: referral.uri, referral: referral), over: candidates, of: id, &step)
   }
 
   /// The call of this leg, if its far end can be transferred; nil otherwise.
   private func transferable(_ leg: LegID) -> (CallID, Call)? {
-    guard let id = legs[leg], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.phase == .confirmed,
-      call.second == nil, call.winner != nil, call.appMedia.reservation != nil
+    guard let id = calls.id(of: leg), let call = calls[id], call.isLive, call.state == .connected,
+      call.trunkLeg.phase == .confirmed, call.legs.second == nil, call.winner != nil, call.reservation != nil
     else { return nil }
     return (id, call)
   }
 
   mutating func transfer(
-    _ leg: LegID, _ target: TransferTarget, _ candidates: [Routing.Trunk], of id: CallID, _ step: inout Step
+    _ leg: LegID, to target: TransferTarget, over candidates: [Routing.Trunk], of id: CallID, _ step: inout Step
   ) {
-    guard needsSlot(candidates[0]) else { return follow(leg, target, candidates, &step) }
+    guard needsSlot(candidates[0]) else { return follow(leg, to: target, over: candidates, &step) }
     requestSlot(.transfer(leg, target, candidates), over: candidates[0], of: id, &step)
   }
 
-  mutating func follow(_ leg: LegID, _ target: TransferTarget, _ candidates: [Routing.Trunk], _ step: inout Step) {
-    guard let (id, call) = transferable(leg), let reservation = call.appMedia.reservation else {
-      if let id = legs[leg], needsSlot(candidates[0]) {
+  mutating func follow(_ leg: LegID, to target: TransferTarget, over candidates: [Routing.Trunk], _ step: inout Step) {
+    guard let (id, call) = transferable(leg), let reservation = call.reservation else {
+      if let id = calls.id(of: leg), needsSlot(candidates[0]) {
         step.output.actions.append(.released(id, trunk: candidates[0].name))
       }
       return step.sip(.refuseRefer(leg, code: 491))
     }
-    var next = TrunkLeg(.outbound(makeNumber()), .transfer(target), over: candidates[0], session: nil)
-    (next.local, next.alternatives) = (reservation.trunkAddress, Array(candidates.dropFirst()))
-    next.prepareOffer(random)
-    next.holdsSlot = needsSlot(next.trunk)
+    var next = TrunkLeg(
+      .outbound(makeNumber()), .transfer(target), over: candidates[0], session: nil,
+      alternatives: Array(candidates.dropFirst()))
+    next.prepareOffer(at: reservation.trunkAddress, random)
+    next.holdSlot(needsSlot(next.trunk))
     claim(next.id, next.trunk, for: id, at: step.now)
     change(id, &step) { $0.follow(next, &$1) }
   }
 
   /// INVITE with Replaces (RFC 3891): the same call, and the same app, on a new leg that is answered at once.
-  mutating func replace(_ old: LegID, with leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ step: inout Step) {
-    guard let id = legs[old], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.id == old,
-      call.trunk.name == trunk.name, call.transfers.followed < Limits.diversions, let sdp = invite.sdp,
-      let reservation = call.appMedia.reservation
+  mutating func replace(_ old: LegID, with leg: LegID, _ invite: InboundInvite, over trunk: Routing.Trunk, _ step: inout Step) {
+    guard let id = calls.id(of: old), let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.id == old,
+      call.trunk.name == trunk.name, call.transfers.mayBeReplaced, let sdp = invite.sdp, let reservation = call.reservation
     else { return refuse(leg, invite, .forbidden, code: 603, &step) }
     var trunk = call.trunk
     trunk.calledFrom = [invite.source.remote.ip]
@@ -98,16 +97,13 @@ extension CallMachine {
     else {
       return refuse(leg, invite, .codec, code: 488, &step)
     }
-    legs[leg] = id
-    callsOfTrunk[trunk.name, default: 0] += 1
+    calls.attach(leg, to: id)
+    trunkCapacity.begin(trunk.name)
     step.statistics.replaced += 1
     change(id, &step) {
-      $0.transfers.maxForwards = min($0.transfers.maxForwards, invite.maxForwards)
-      $0.transfers.followed += 1
-      $0.transfers.begin(.init(by: .trunk, trunk: trunk.name, sipCallId: invite.callID, sip: 200))
-      // the new leg gets the slot of the previous one
-      next.holdsSlot = $0.trunkLeg.holdsSlot
-      $0.trunkLeg.holdsSlot = false
+      $0.transfers.follow(
+        .init(by: .trunk, trunk: trunk.name, sipCallId: invite.callID, sip: 200), maxForwards: invite.maxForwards)
+      next.receiveSlot(of: &$0.trunkLeg)
       $0.moved(to: next, &$1)
     }
     step.sip(.answer(leg, sdp: answer))

@@ -20,7 +20,7 @@ extension CallMachine {
     case .mute(let isOn): change(id, &step) { refusal = $0.muteByOperator(isOn, &$1) }
     case .digits(let digits): change(id, &step) { refusal = $0.sendDigitsByOperator(digits, &$1) }
     case .play(let audio): change(id, &step) { refusal = $0.playByOperator(audio, &$1) }
-    case .stream(let url, let format): refusal = stream(id, url, format, &step)
+    case .stream(let url, let format): refusal = stream(id, to: url, as: format, &step)
     case .record(let isOn): change(id, &step) { refusal = $0.setRecording(isOn, &$1) }
     case .transfer(let transfer): refusal = transferByOperator(id, transfer, &step)
     case .transferToUser(let user):
@@ -33,7 +33,7 @@ extension CallMachine {
 
   private mutating func transferByOperator(_ id: CallID, _ transfer: CallTransfer, _ step: inout Step) -> Failure? {
     guard let winner = calls[id]?.winner else { return Call.noDeviceHasCall }
-    if case .err(let failure) = self.transfer(id, transfer, winner, &step) { return failure }
+    if case .err(let failure) = self.transfer(id, transfer, by: winner, &step) { return failure }
     return nil
   }
 }
@@ -69,12 +69,9 @@ extension Call {
     return nil
   }
 
-  mutating func playByOperator(_ audio: Announcement?, _ step: inout Step) -> Failure? {
+  mutating func playByOperator(_ file: Announcement?, _ step: inout Step) -> Failure? {
     guard winner != nil, state == .connected else { return Self.noDeviceHasCall }
-    // only a program's own file is stopped, not the notice of a recording
-    if audio == nil, !appMedia.playsFile { return nil }
-    appMedia.playsFile = audio != nil
-    step.media(.play(session, audio))
+    if audio.play(file) { step.media(.play(session, file)) }
     return nil
   }
 

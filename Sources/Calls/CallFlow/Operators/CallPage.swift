@@ -25,10 +25,9 @@ public struct CallRow: Sendable {
   private let state: CallState
   private let (trunk, from, to, user): (String, String, String, String)
   private let times: [CallStage: Instant]
-  private let devices: [DeviceLeg]
-  private let pushes: [DevicePush]
-  private let terminals: [DeviceKey: Terminal]
-  private let winner: DeviceKey?
+  private let devices: DeviceLegs
+  private let pushes: DevicePushes
+  private let terminals: Terminals
   private let (isUndecided, isHeld, isHeldByTrunk, isMuted): (Bool, Bool, Bool, Bool)
   private let silentSide: CallSide?
   private let measured: Measured?
@@ -38,7 +37,7 @@ public struct CallRow: Sendable {
   private let parameters: CallParameters?
   private let wallOffset: Int64
 
-  fileprivate var groupOwner: String? { groupID == nil ? nil : winner?.user }
+  fileprivate var groupOwner: String? { groupID == nil ? nil : devices.winner?.user }
 
   /// `inout`, as a copy of the whole call would cost about a hundred references.
   fileprivate init(_ call: inout Call, wallOffset: Int64) {
@@ -46,11 +45,11 @@ public struct CallRow: Sendable {
     (direction, state) = (call.direction, call.state)
     (sipCallId, trunk) = (call.legs[0].sipCallID, call.legs[0].trunk.name)
     (from, to, user) = (call.parties.callerNumber, call.parties.calledNumber, call.users.owner)
-    (times, devices, pushes, terminals, winner) = (call.times, call.devices, call.pushes, call.terminals, call.winner)
-    (isUndecided, isHeld, isMuted) = (call.isUndecided, call.appMedia.isHeld, call.appMedia.isMuted)
+    (times, devices, pushes, terminals) = (call.times, call.devices, call.pushes, call.terminals)
+    (isUndecided, isHeld, isMuted) = (call.isUndecided, call.audio.isHeld, call.audio.isMuted)
     (isHeldByTrunk, measured) = (call.legs[0].isHoldSignalled, call.legs[0].measured)
-    (parameters, silentSide) = (call.parties.parameters, call.bookkeeping.silentSide)
-    groupID = call.winner == nil ? nil : call.appMedia.group
+    (parameters, silentSide) = (call.parties.parameters, call.watch.silentSide)
+    groupID = call.winner == nil ? nil : call.audio.group
     self.wallOffset = wallOffset
   }
 
@@ -66,18 +65,19 @@ public struct CallRow: Sendable {
       } + wokenDevices, held: isHeld, heldByTrunk: isHeldByTrunk, muted: isMuted,
       fromTrunk: measured.map { .init($0.statistics.fromTrunk) }, fromApp: measured.map { .init($0.statistics.fromApp) })
     summary.group = group?.filter { $0 != id }
-    (summary.parameters, summary.silent) = (parameters, silentSide)
-    summary.appStats = devices.first { $0.key == winner }.flatMap(\.stats)
+    summary.parameters = parameters
+    summary.silent = silentSide
+    summary.appStats = devices.first { $0.key == devices.winner }.flatMap(\.stats)
     return summary
   }
 
   /// Devices that were only pushed to so far.
   private var wokenDevices: [CallSummary.Device] {
     guard isUndecided else { return [] }
-    return pushes.filter { push in
-      push.sentAt != nil && !devices.contains { $0.key == push.key } && terminals[push.key] == nil
+    return pushes.sent.filter { push in
+      !devices.contains { $0.key == push.key } && terminals[push.key] == nil
     }.map {
-      .init(device: $0.key.device, state: $0.phase == .failed ? "notReached" : "pushed", ice: false, dtls: false, ready: false)
+      .init(device: $0.key.device, state: $0.hasFailed ? "notReached" : "pushed", ice: false, dtls: false, ready: false)
     }
   }
 }
@@ -96,7 +96,7 @@ extension CallMachine {
   /// At most `most` live calls after `last`, oldest first; nil: from the first. Visits no others, except the calls of users with
   /// groups, which count. Changes nothing: it is `mutating` so that calls are read in place.
   public mutating func callPage(after last: CallNumber?, most: Int) -> CallPage {
-    var (page, walk, groups) = (CallPage(), callOrder.walk(after: last), [String: [MediaGroupID: [CallID]]]())
+    var (page, walk, groups) = (CallPage(), calls.walk(after: last), [String: [MediaGroupID: [CallID]]]())
     page.rows.reserveCapacity(min(most, calls.count))
     while let number = walk.next() {
       page.looked += 1
@@ -119,13 +119,13 @@ extension CallMachine {
   private mutating func callRow(
     _ id: CallID, _ groups: inout [String: [MediaGroupID: [CallID]]], _ looked: inout Int
   ) -> CallRow? {
-    guard let index = calls.index(forKey: id) else { return nil }
-    var row = CallRow(&calls.values[index], wallOffset: wallOffset)
+    let offset = wallOffset
+    guard var row = calls.read(id, { CallRow(&$0, wallOffset: offset) }) else { return nil }
     guard let group = row.groupID, let user = row.groupOwner else { return row }
     if groups[user] == nil {
-      let all = callsOfUser[user] ?? []
+      let all = calls.ids(of: user)
       looked += all.count
-      groups[user] = Dictionary(grouping: all.filter { calls[$0]?.appMedia.group != nil }) { calls[$0]?.appMedia.group ?? group }
+      groups[user] = Dictionary(grouping: all.filter { calls[$0]?.audio.group != nil }) { calls[$0]?.audio.group ?? group }
     }
     row.group = groups[user]?[group] ?? [id]
     return row
@@ -139,7 +139,7 @@ extension CallMachine {
 
   /// Ids of the live calls, oldest first.
   public var liveCalls: [CallID] {
-    var (out, walk) = ([CallID](), callOrder.walk(after: nil))
+    var (out, walk) = ([CallID](), calls.walk(after: nil))
     while let number = walk.next() { out.append(number.call) }
     return out
   }

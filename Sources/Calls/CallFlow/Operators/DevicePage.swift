@@ -17,7 +17,7 @@ public struct DeviceRow: Sendable {
   private let presence: DevicePresence?
   private let isUserUnknown: Bool
 
-  fileprivate init(_ key: DeviceKey, _ device: Device?, _ presence: DevicePresence?, isUserUnknown: Bool) {
+  fileprivate init(_ key: DeviceKey, device: Device?, presence: DevicePresence?, isUserUnknown: Bool) {
     (self.key, self.device, self.presence, self.isUserUnknown) = (key, device, presence, isUserUnknown)
   }
 
@@ -66,7 +66,7 @@ extension CallMachine {
     var (registered, present) = (devices.users.walk(after: last), presences.users.walk(after: last))
     var previous: String?
     while let user = Self.first(registered.peek(), present.peek()) {
-      let count = devices.devices(of: user).count + (presences[user]?.count ?? 0)
+      let count = devices.devices(of: user).count + presences[user].count
       guard page.looked == 0 || page.looked + count <= most else {
         page.next = previous
         break
@@ -85,15 +85,16 @@ extension CallMachine {
   }
 
   private func look(at user: String, _ filter: DeviceFilter, _ page: inout DevicePage) {
-    let (known, present) = (devices.devices(of: user), presences[user] ?? [])
+    let (known, present) = (devices.devices(of: user), presences[user])
     page.looked += known.count + present.count
     let isUserUnknown = !routing.directory.contains(user)
     func fits(_ key: DeviceKey) -> Bool { filter.device.map { $0 == key.device } ?? true }
     for device in known where fits(device.key) {
-      page.rows.append(DeviceRow(device.key, device, present.first { $0.key == device.key }, isUserUnknown: isUserUnknown))
+      page.rows.append(
+        DeviceRow(device.key, device: device, presence: present.first { $0.key == device.key }, isUserUnknown: isUserUnknown))
     }
     for presence in present where presence.isConnected && fits(presence.key) && devices[presence.key] == nil {
-      page.rows.append(DeviceRow(presence.key, nil, presence, isUserUnknown: isUserUnknown))
+      page.rows.append(DeviceRow(presence.key, device: nil, presence: presence, isUserUnknown: isUserUnknown))
     }
   }
 

@@ -64,7 +64,10 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
     let info = presence.info
     connected = presence.isConnected
     state = presence.isConnected ? info.state.rawValue : nil
-    (platform, model, os, sdk) = (info.platform, info.model, info.os, info.sdk)
+    platform = info.platform
+    model = info.model
+    os = info.os
+    sdk = info.sdk
     accounts = info.accounts
   }
 }

@@ -19,6 +19,10 @@ public enum OperationAnswer: Hashable, Sendable {
   case deviceRefused(DeviceError)
   /// How many devices and grants of a user were removed.
   case forgotten(devices: Int, grants: Int)
-  /// The number of users whose grants are being written to the shared store.
+  /// All grants that the shared store had lost were written from this node's copy: those of so many users.
+  case restored(users: Int)
+  /// An earlier request is writing them; so many users' so far.
   case restoring(users: Int)
+  /// The shared store did not answer or refused a write: the grants of so many users were written, and no others are.
+  case restoreFailed(users: Int)
 }

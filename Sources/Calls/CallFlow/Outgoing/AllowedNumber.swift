@@ -44,7 +44,9 @@ extension CallMachine {
       return .refused(.forbidden, .userPrefix, "not a number this user may call")
     }
     if direct == nil {
-      rule.choices.removeAll { choice in routing.trunk(choice.trunk).map { !keeps(number, $0, allowance, of: id) } ?? false }
+      rule.choices.removeAll { choice in
+        routing.trunk(choice.trunk).map { !keeps(number, on: $0, by: allowance, of: id) } ?? false
+      }
       guard !rule.choices.isEmpty else { return .refused(.forbidden, .userPrefix, Self.otherNumber) }
     }
     guard hasRoom(id, allowance) else { return .refused(.tooMany, .userLimit, "max_calls") }
@@ -56,10 +58,15 @@ extension CallMachine {
   func hasRoom(_ user: String, _ allowance: UserAllowance) -> Bool {
     guard let most = allowance.calls else { return true }
     return most
-      > (callsOfUser[user] ?? []).count {
+      > calls.ids(of: user).count {
         calls[$0]?.isLive == true && calls[$0]?.isTest != true
           && (calls[$0]?.direction == .outgoing || calls[$0]?.isDivertedToNumber == true)
       }
+  }
+
+  /// Counts a call of the user; false: the user had as many in the last hour as allowed.
+  mutating func consumeQuota(of user: String, _ now: Instant) -> Bool {
+    quota.consume(user, most: routing.user(user)?.allowance.callsPerHour, at: now)
   }
 
   /// Advice to a caller where the operator carries no emergency calls.
@@ -73,7 +80,7 @@ extension CallMachine {
 
   /// Whether a trunk that is sent the number, written by its `outgoing` rules, can only read numbers in it that the user may
   /// call: each reading passes the checks that the number passed.
-  func keeps(_ number: String, _ trunk: Routing.Trunk, _ allowance: UserAllowance, of user: String) -> Bool {
+  func keeps(_ number: String, on trunk: Routing.Trunk, by allowance: UserAllowance, of user: String) -> Bool {
     guard let (whole, rest) = trunk.numbers.written(number) else { return true }
     func isForHelp(_ text: String) -> Bool {
       routing.isEmergency(text, of: user) || trunk.numbers.country.map { routing.isEmergency(text, in: $0) } ?? false

@@ -39,11 +39,11 @@ extension Call {
   /// 200: the devices ring now (`CallMachine.numberAnswered`).
   mutating func numberAnswered(_ problem: String?, _ step: inout Step) {
     guard state == .ready || state == .progress else { return }
-    timers[.ring] = nil
+    ringClock.close()
     mark(.numberAnswered, &step)
     if let problem { return end(.codec, by: .trunk, detail: problem, &step) }
     step.output.actions.append(.journal(journalEntry(step)))
-    timers[.longestCall] = step.now + step.configuration.timers.longestCall
+    conclusion.limit(until: step.now + step.configuration.timers.longestCall)
     enter(.parked, &step)
     step.media(.play(session, .ringback))
     step.outcomes.append(.numberAnswered)

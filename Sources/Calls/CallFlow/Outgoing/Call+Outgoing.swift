@@ -13,23 +13,18 @@ extension Call {
   mutating func start(
     _ offer: SessionDescription, from device: DevicePresence, _ reservation: MediaReservation, _ step: inout Step
   ) -> RequestAnswer {
-    appMedia.reservation = reservation
+    reserve(reservation)
     guard let index = addDevice(device, &step) else { return .err(Failure(.server)) }
     do {
-      let (sdp, media) = try devices[index].negotiation.answer(to: offer)
-      devices[index].sdp = sdp
-      let remote = devices[index].describe(media, on: device.session, newAssociation: true)
+      let remote = try devices[index].accept(offer, on: device.session)
       step.media(.setAppRemote(session, devices[index].id, remote, newLocal: nil, newAssociation: true))
     } catch {
       return .err(Failure(.codec, msg: String(describing: error)))
     }
-    winner = device.key
-    devices[index].phase = .winner
-    trunkLeg.local = reservation.trunkAddress
-    trunkLeg.prepareOffer(step.random)
-    step.output.actions.append(.journal(journalEntry(step)))
-    timers[.journal] = step.now + step.configuration.timers.journal
-    timers[.gate] = step.now + step.configuration.timers.mediaGateOutgoing
+    _ = devices.lock(index)
+    trunkLeg.prepareOffer(at: reservation.trunkAddress, step.random)
+    startJournal(&step)
+    gate.wait(until: step.now + step.configuration.timers.mediaGateOutgoing)
     step.app(.callLive(device.key, id))
     return .ok(Success(sdp: devices[index].sdp, call: id, to: parties.to))
   }
@@ -48,7 +43,7 @@ extension Call {
     }
     enter(.ready, &step)
     mark(.inviteSent, detail: trunk.name, &step)
-    timers[.ring] = step.now + step.configuration.timers.outgoingRing
+    ringClock.ring(until: step.now + step.configuration.timers.outgoingRing)
     let caller = trunk.numbers.calling(parties.callerNumber)
     var invite = OutboundInvite(
       trunk: peer, to: trunk.numbers.called(dialled.text), from: caller,
@@ -96,10 +91,10 @@ extension Call {
 
   mutating func calleeAnswered(_ problem: String?, _ step: inout Step) {
     guard state == .ready || state == .progress, let index = winnerIndex else { return }
-    timers[.ring] = nil
+    ringClock.close()
     if let problem { return end(.codec, by: .trunk, detail: problem, &step) }
     becomeConnected(&step)
-    timers[.longestCall] = step.now + (isTest ? Limits.testCallMost : step.configuration.timers.longestCall)
+    conclusion.limit(until: step.now + (isTest ? Limits.testCallMost : step.configuration.timers.longestCall))
     join(index, &step)
     announceConnected(&step)
   }

@@ -14,58 +14,57 @@ extension CallMachine {
   mutating func originate(_ wanted: OriginateRequest, _ question: QuestionID, _ step: inout Step) {
     let called = Handle(k: Self.isNumber(wanted.to) ? .phone : .generic, h: wanted.to)
     let id = CallID(random: random)
-    func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?) {
+    func refuse(_ code: ErrorCode, reason: Refusal.Reason, trunk: String = "", detail text: String?) {
       step.output.actions.append(
         .refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: .init(number: wanted.to, call: "\(id)"))))
       step.answer(question, .refused(Failure(code, msg: text)))
     }
-    if isDraining { return refuse(.overload, .draining, "the gateway accepts no new calls") }
+    if isDraining { return refuse(.overload, reason: .draining, detail: "the gateway accepts no new calls") }
     if calls.count >= configuration.bounds.calls {
-      return refuse(.overload, .overload, "the gateway has as many calls as it may")
+      return refuse(.overload, reason: .overload, detail: "the gateway has as many calls as it may")
     }
-    if callsOfUser[wanted.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
-      return refuse(.tooMany, .userLimit, "calls_per_user")
+    if calls.count(of: wanted.user) >= configuration.bounds.callsPerUser {
+      return refuse(.tooMany, reason: .userLimit, detail: "calls_per_user")
     }
     if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, question), &step) { return }
-    guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
+    guard routing.user(wanted.user) != nil else { return refuse(.notFound, reason: .notFound, detail: "no such user") }
     let to: Routing.Destination
     do throws(NumberRefusal) {
       guard let found = try routing.destination(called, by: wanted.user) else {
-        return refuse(.notFound, .notFound, "to is neither a number nor a user")
+        return refuse(.notFound, reason: .notFound, detail: "to is neither a number nor a user")
       }
       to = found
     } catch {
-      return refuse(.notFound, .notFound, "to: \(error)")
+      return refuse(.notFound, reason: .notFound, detail: "to: \(error)")
     }
     if wanted.first == .number, to.isEmergency {
-      return refuse(.emergency, .emergency, "emergency numbers can only be dialled by a device")
+      return refuse(.emergency, reason: .emergency, detail: "emergency numbers can only be dialled by a device")
     }
     guard let own = callerNumber(of: wanted.user, wanted: wanted.from, account: nil, calling: to) else {
-      return refuse(.callerNumber, .callerNumber, wanted.from == nil ? Self.noCaller : Self.otherCaller)
+      return refuse(.callerNumber, reason: .callerNumber, detail: wanted.from == nil ? Self.noCaller : Self.otherCaller)
     }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(to, user: wanted.user, step.now) {
     case .rule(let found, let number): (rule, allowed) = (found, number)
-    case .refused(let code, let reason, let text): return refuse(code, reason, text)
+    case .refused(let code, let reason, let text): return refuse(code, reason: reason, detail: text)
     }
     let candidates: [Routing.Trunk]
     switch trunks(of: rule, isEmergency: to.isEmergency, step.now) {
     case .trunks(let found): candidates = found
     case .refused(let reason):
-      return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk accepts a call now: \(reason.rawValue)")
+      return refuse(
+        .overload, reason: reason, trunk: rule.choices.first?.trunk ?? "",
+        detail: "no trunk accepts a call now: \(reason.rawValue)")
     }
     if let unknown = Self.unknown(wanted.parameters, to: candidates), !to.isEmergency {
-      return refuse(.badRequest, .forbidden, Self.unlisted(unknown))
+      return refuse(.badRequest, reason: .forbidden, detail: Self.unlisted(unknown))
     }
-    let call = makeOriginated(id, wanted, own: own, number: allowed, candidates, step.now)
+    let call = makeOriginated(id, wanted, own: own, number: allowed, over: candidates, step.now)
     guard configuration.isClustered || isReachable(call, step.now) else {
-      return refuse(.badState, .notFound, unreachedEnding(call, step.now).detail ?? "no device connected")
+      return refuse(.badState, reason: .notFound, detail: unreachedEnding(call, step.now).detail ?? "no device connected")
     }
-    guard
-      quota.consume(wanted.user, most: routing.user(wanted.user)?.allowance.callsPerHour, at: step.now)
-        || to.isEmergency
-    else {
-      return refuse(.tooMany, .userRate, "calls_per_hour")
+    guard consumeQuota(of: wanted.user, step.now) || to.isEmergency else {
+      return refuse(.tooMany, reason: .userRate, detail: "calls_per_hour")
     }
     if configuration.isClustered { return claim(call, question, &step) }
     reserve(call, question, &step)
@@ -82,29 +81,29 @@ extension CallMachine {
   }
 
   private mutating func makeOriginated(
-    _ id: CallID, _ wanted: OriginateRequest, own: String, number: AllowedNumber, _ candidates: [Routing.Trunk], _ now: Instant
+    _ id: CallID, _ wanted: OriginateRequest, own: String, number: AllowedNumber, over candidates: [Routing.Trunk], _ now: Instant
   ) -> Call {
     let user = wanted.user
     let session = MediaSessionID(raw: makeNumber())
     // the devices show it as a call from the number
-    var parties = Call.Parties(
+    let parties = Call.Parties(
       from: Handle(number: number.text, name: nil), to: Handle(number: own, name: nil), callerNumber: own,
-      calledNumber: number.text)
-    parties.dialled = number
-    if wanted.parameters?.isEmpty == false { parties.parameters = wanted.parameters }
-    parties.origination = .init(displayName: routing.displayName(of: user, wanted: nil), first: wanted.first)
+      calledNumber: number.text, dialled: number,
+      parameters: wanted.parameters?.isEmpty == false ? wanted.parameters : nil,
+      origination: .init(displayName: routing.displayName(of: user, wanted: nil), first: wanted.first))
     let account = routing.account(of: user, called: own, route: nil)
+    let leg = TrunkLeg(
+      nextLegID(over: candidates[0]), over: candidates[0], session: session, alternatives: Array(candidates.dropFirst()))
     var call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account ?? Self.defaultAccount),
-      parties: parties, trunkLeg: TrunkLeg(nextLegID(over: candidates[0]), over: candidates[0], session: session), at: now)
+      parties: parties, trunkLeg: leg, at: now)
     call.users.belongs(to: account, of: user)
-    call.trunkLeg.alternatives = Array(candidates.dropFirst())
     return call
   }
 
   private mutating func claim(_ call: Call, _ question: QuestionID, _ step: inout Step) {
     let allowance = routing.user(call.users.owner)?.allowance
-    pending[call.id] = .claimingOriginated(call, question)
+    pending.waitForClaim(call.id, then: .originated(call, question))
     step.output.actions.append(
       .claim(
         ClaimQuestion(
@@ -117,7 +116,7 @@ extension CallMachine {
     var call = call
     switch result {
     case .granted:
-      call.trunkLeg.holdsSlot = needsSlot(call.trunk)
+      call.trunkLeg.holdSlot(needsSlot(call.trunk))
       reserve(call, question, &step)
     // ids are random, so this does not happen
     case .atOtherNode: step.answer(question, .refused(Failure(.overload, msg: "another node has this call")))
@@ -128,7 +127,7 @@ extension CallMachine {
   }
 
   private mutating func reserve(_ call: Call, _ question: QuestionID, _ step: inout Step) {
-    pending[call.id] = .originated(call, question)
+    pending.waitForMedia(call.id, then: .originated(call, question))
     step.output.actions.append(
       .reserveMedia(
         MediaRequest(call.id, session: call.session, user: call.users.owner, toward: call.trunk.peer?.flow.remote.ip)))
@@ -147,7 +146,7 @@ extension CallMachine {
   }
 
   mutating func originationRefused(
-    _ call: Call, _ reason: Refusal.Reason, _ text: String, _ question: QuestionID, _ step: inout Step
+    _ call: Call, _ reason: Refusal.Reason, detail text: String, for question: QuestionID, _ step: inout Step
   ) {
     step.output.actions.append(
       .refused(Refusal(reason, .outgoing, trunk: call.trunk.name, detail: text, caller: call.wantedByProgram)))
@@ -170,9 +169,8 @@ extension Call {
   fileprivate var wantedByProgram: Refusal.Caller { Refusal.Caller(number: parties.calledNumber, call: "\(id)") }
 
   fileprivate mutating func originate(_ reservation: MediaReservation, _ step: inout Step) {
-    appMedia.reservation = reservation
-    trunkLeg.local = reservation.trunkAddress
-    trunkLeg.prepareOffer(step.random)
+    reserve(reservation)
+    trunkLeg.prepareOffer(at: reservation.trunkAddress, step.random)
     startJournal(&step)
   }
 }

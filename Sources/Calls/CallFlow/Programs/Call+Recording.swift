@@ -4,12 +4,6 @@ import TrunklineMediaSession
 
 /// Recording of a call. The call continues even if the recording fails.
 extension Call {
-  struct Recordings {
-    /// Names of all recordings, in order of their start.
-    var files: [String] = []
-    var isRunning = false
-  }
-
   /// Returns why it is refused; nil: the recording is in the requested state.
   mutating func setRecording(_ isOn: Bool, _ step: inout Step) -> Failure? {
     if isTest { return CallMachine.notInTest }
@@ -17,23 +11,20 @@ extension Call {
       return Failure(.unsupported, msg: "recordings are off: see the section recording")
     }
     guard state == .connected else { return Failure(.badState, msg: "only a connected call is recorded") }
-    guard isOn != bookkeeping.recordings.isRunning else { return nil }
+    guard isOn != recordings.isRunning else { return nil }
     guard isOn else {
       endRecording(.stopped, &step)
       return nil
     }
-    guard bookkeeping.recordings.files.count < Limits.recordingsPerCall else {
+    guard let file = recordings.start(id, suffix: rules.format.rawValue) else {
       return Failure(.tooMany, msg: "the call has \(Limits.recordingsPerCall) recordings")
     }
-    let file = "\(id)-\(bookkeeping.recordings.files.count + 1).\(rules.format.rawValue)"
-    bookkeeping.recordings.files.append(file)
-    bookkeeping.recordings.isRunning = true
     let tap = AudioTap()
     step.output.actions.append(.recording(.start(CallRecording(call: id, file: file, tap: tap, facts: facts))))
     step.media(.tap(session, tap))
     mark(.recording, detail: file, &step)
     if let notice = rules.notice {
-      appMedia.playsFile = false
+      audio.fileEnded()
       step.media(.play(session, notice))
     }
     return nil
@@ -41,8 +32,7 @@ extension Call {
 
   /// Closes the file.
   mutating func endRecording(_ end: RecordingReport.End, _ step: inout Step) {
-    guard bookkeeping.recordings.isRunning, let file = bookkeeping.recordings.files.last else { return }
-    bookkeeping.recordings.isRunning = false
+    guard let file = recordings.stop() else { return }
     if isLive { step.media(.tap(session, nil)) }
     step.output.actions.append(.recording(.stop(file: file, end)))
   }
@@ -60,10 +50,7 @@ extension CallMachine {
   mutating func recorded(_ report: RecordingReport, _ step: inout Step) {
     change(report.facts.call, &step) { call, step in
       // the tap no longer has a reader
-      if call.isLive, call.bookkeeping.recordings.isRunning, call.bookkeeping.recordings.files.last == report.file {
-        call.bookkeeping.recordings.isRunning = false
-        step.media(.tap(call.session, nil))
-      }
+      if call.isLive, call.recordings.closed(report.file) { step.media(.tap(call.session, nil)) }
     }
     guard configuration.events.isOn else { return }
     var facts = report.facts

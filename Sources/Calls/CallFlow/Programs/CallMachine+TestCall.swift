@@ -4,7 +4,6 @@ import Trunking
 import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineMediaSession
-import TrunklineSDP
 import TrunklineSIPDialogs
 
 /// Calls of apps to the gateway itself (docs/reference/protocol.md, Test calls): outgoing calls with all rules of the gate, whose
@@ -13,43 +12,33 @@ import TrunklineSIPDialogs
 extension CallMachine {
   /// `call.start` to `TestCall.destination`, of a device with a session.
   mutating func startTest(
-    _ start: CallStart, _ device: DevicePresence, account: String, _ token: RequestToken, _ id: CallID,
-    _ caller: Refusal.Caller, _ step: inout Step
-  ) {
-    let user = device.key.user
-    func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, _ text: String, _ step: inout Step) {
-      self.refuse(token, caller, code, reason, trunk: Routing.testTrunk, text, &step)
-    }
-    if (callsOfUser[user] ?? []).contains(where: { calls[$0]?.isTest == true }) {
-      return refuse(.tooMany, .userLimit, "a test call of this user is running", &step)
+    _ request: StartRequest, of device: DevicePresence, account: String, _ step: inout Step
+  ) throws(StartRefusal) {
+    let user = request.user
+    let trunk = Routing.testTrunk
+    if calls.ids(of: user).contains(where: { calls[$0]?.isTest == true }) {
+      throw StartRefusal(.tooMany, reason: .userLimit, trunk: trunk, detail: "a test call of this user is running")
     }
     let most = configuration.bounds.calls
-    let running = callsOfTrunk[Routing.testTrunk, default: 0]
+    let running = trunkCapacity.calls(of: trunk)
     guard running < max(1, most / Limits.testCallsPart), calls.count < most - most / Limits.testCallsSpare else {
-      return refuse(.overload, .overload, "test calls give way to others", &step)
+      throw StartRefusal(.overload, reason: .overload, trunk: trunk, detail: "test calls give way to others")
     }
-    let offer: SessionDescription
-    do {
-      offer = try Self.readOffer(start.sdp)
-    } catch {
-      return refuse(.codec, .codec, String(describing: error), &step)
-    }
+    let offer = try readOffer(of: request.start, trunk: trunk)
     guard testQuota.consume(user, most: Limits.testCallsPerHour, at: step.now) else {
-      return refuse(.tooMany, .userRate, "test calls", &step)
+      throw StartRefusal(.tooMany, reason: .userRate, trunk: trunk, detail: "test calls")
     }
     let session = MediaSessionID(raw: makeNumber())
     let own = routing.callerNumber(of: user, wanted: nil, account: account) ?? user
-    var parties = Call.Parties(
-      from: Handle(number: own, name: nil), to: TestCall.destination, callerNumber: own, calledNumber: TestCall.handle)
-    parties.dialled = .testCall
+    let parties = Call.Parties(
+      from: Handle(number: own, name: nil), to: TestCall.destination, callerNumber: own, calledNumber: TestCall.handle,
+      dialled: .testCall)
     let leg = TrunkLeg(.direct(makeNumber(), isOutbound: true), over: Routing.test, session: session)
     let call = Call(
-      id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account), parties: parties, trunkLeg: leg,
-      at: step.now)
+      id: request.call, direction: .outgoing, session: session, users: Call.Users(user, account: account), parties: parties,
+      trunkLeg: leg, at: step.now)
     // The cluster is not queried: the call is over before a device could look for it at another node.
-    pending[id] = .outgoing(call, offer: offer, device, token)
-    step.output.actions.append(
-      .reserveMedia(MediaRequest(id, session: session, user: user, toward: Routing.test.peer?.flow.remote.ip)))
+    reserveMedia(StartingCall(call: call, offer: offer, device: device, request: request.token), &step)
   }
 
   /// Whether a test call accepts this message: its media, and its end.

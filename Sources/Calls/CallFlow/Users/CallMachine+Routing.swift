@@ -4,18 +4,12 @@ import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklineSIPDialogs
 
-/// A pending query of a webhook for a call's users.
-struct RouteQuery {
-  var hook: Routing.Hook
-  var toward: IPAddress
-  var diversions: Diversions
-}
-
 /// Calls whose users a webhook names (`route: { webhook: … }`): they exist while the query is pending, and continue with its
 /// answer or, without one, by the fallback. A late answer is used only to show the caller.
 extension CallMachine {
   mutating func ask(
-    _ call: Call, _ invite: InboundInvite, _ hook: Routing.Hook, toward: IPAddress, _ diversions: Diversions, _ step: inout Step
+    _ call: Call, about invite: InboundInvite, at hook: Routing.Hook, toward: IPAddress, diversions: Diversions,
+    _ step: inout Step
   ) {
     admit(call, &step)
     let isPrivate = invite.isPrivate
@@ -26,8 +20,8 @@ extension CallMachine {
     question.parameters = call.parties.parameters?.values
     step.output.actions.append(.askRoute(question, hook.webhook))
     change(call.id, &step) { call, step in
-      call.routeQuery = RouteQuery(hook: hook, toward: toward, diversions: diversions)
-      call.timers[.route] = step.now + step.configuration.timers.route
+      let query = RouteQuery(hook: hook, toward: toward, diversions: diversions)
+      call.route.ask(query, until: step.now + step.configuration.timers.route)
       call.startJournal(&step)
     }
   }
@@ -36,12 +30,14 @@ extension CallMachine {
   mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ step: inout Step) {
     guard let call = calls[id], call.isLive else { return }
     if let answer, let caller = answer.caller(call.parties.from) { change(id, &step) { $0.callerKnown(caller, &$1) } }
-    guard let routeQuery = call.routeQuery else { return }
+    var pending: RouteQuery?
     change(id, &step) { call, step in
-      (call.routeQuery, call.timers[.route]) = (nil, nil)
+      pending = call.route.end()
+      guard pending != nil else { return }
       let fault = answer?.parameters.flatMap { call.parties.add($0) }
       call.mark(.routed, detail: answer == nil ? "fallback" : fault.map { "webhook; \($0)" } ?? "webhook", &step)
     }
+    guard let routeQuery = pending else { return }
     if let code = answer?.code { return refuseRouted(id, code, &step) }
     var users: [String] = []
     for user in answer?.users ?? [] where routing.user(user) != nil && !users.contains(user) { users.append(user) }
@@ -68,7 +64,7 @@ extension CallMachine {
     if open.isEmpty, !found.isEmpty {
       return change(id, &step) { $0.end(.init(.blocked, by: .gateway, detail: found.joined(separator: " ")), &$1) }
     }
-    let users = open.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
+    let users = open.filter { routing.user($0) != nil && calls.count(of: $0) < configuration.bounds.callsPerUser }
     guard !users.isEmpty else {
       let ending =
         found.isEmpty
@@ -76,14 +72,14 @@ extension CallMachine {
       return change(id, &step) { $0.end(ending, &$1) }
     }
     let (rules, limit) = (diversions(of: users[0]).orElse(routeQuery.diversions), Limits.usersPerCall)
-    for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
+    for user in users.prefix(limit) { calls.add(user, to: id) }
     let accounts = users.prefix(limit).map {
       ($0, routing.account(of: $0, called: call.parties.calledNumber, route: call.users.routeAccount))
     }
     change(id, &step) { call, _ in
       for (user, account) in accounts { call.users.belongs(to: account, of: user) }
       call.users.ring(for: Array(users.prefix(limit)))
-      call.diversions.rules = rules
+      call.diversions.adopt(rules)
     }
     if configuration.isClustered { return locate(id, then: .routed(toward: routeQuery.toward), &step) }
     ringRouted(id, toward: routeQuery.toward, &step)
@@ -96,7 +92,7 @@ extension CallMachine {
       let ending = unreachedEnding(call, step.now)
       return change(id, &step) { $0.endUnlessDiverted(.unreached, ending, &$1) }
     }
-    pending[id] = .asked
+    pending.waitForMedia(id, then: .asked)
     step.output.actions.append(
       .reserveMedia(
         MediaRequest(
@@ -109,18 +105,6 @@ extension CallMachine {
     call.users.ringing.contains { user in
       ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty
     } || !ringableRemoteDevices(call).isEmpty
-  }
-}
-
-extension Call.Parties {
-  /// Adds the parameters of a routing webhook to those of the trunk's INVITE; they replace those of the same names.
-  /// - Returns: what is left out and why, for the call's timeline; nil: nothing.
-  fileprivate mutating func add(_ answered: [String: String]) -> String? {
-    guard let added = CallParameters(answered) else { return CallParameters.fault(of: answered) }
-    guard !added.isEmpty else { return nil }
-    let all = parameters.map { $0.merging(added) } ?? added
-    parameters = all ?? added
-    return all == nil ? "parameters: those of the trunk's INVITE are left out, as both are beyond the limits" : nil
   }
 }
 

@@ -80,19 +80,19 @@ extension CallMachine {
   }
 
   private mutating func keep(_ grant: TokenGrant, of user: String, _ step: Step) {
-    if (try? routing.directory.grants.accept(grant, of: user, at: step.wallNow)) != nil { return }
+    if (try? accept(grant, of: user, step)) != nil { return }
     // no room: drops all grants, which are queried again when they are needed
-    routing.directory.grants = UserGrants()
+    changeGrants { $0 = UserGrants() }
     userCache.removeAnswers()
-    _ = try? routing.directory.grants.accept(grant, of: user, at: step.wallNow)
+    _ = try? accept(grant, of: user, step)
   }
 
   private mutating func forget(_ question: UserQuestion, _ step: inout Step) {
     switch question {
-    case .number(let number): routing.directory.grants.release(number)
+    case .number(let number): changeGrants { $0.release(number) }
     case .user(let user):
-      _ = routing.directory.grants.remove(user)
-      for device in presences[user] ?? [] where device.info.onlyCall == nil {
+      _ = changeGrants { $0.remove(user) }
+      for device in presences[user] where device.info.onlyCall == nil {
         step.app(.refuse(device.session, Failure(.auth, msg: "no such user", fatal: true)))
       }
     }
@@ -122,7 +122,7 @@ extension CallMachine {
   /// The caller gave up while the number was being queried: records a call that never rang.
   mutating func cancelledWhileAsking(_ leg: LegID, _ cause: ReasonValue?, _ step: inout Step) -> Bool {
     guard let invite = userCache.removeInvite(leg), let trunk = routing.trunk(invite.trunk) else { return false }
-    let call = makeIncoming(leg, invite.normalised(by: trunk.numbers), trunk, nil, &step)
+    let call = makeIncoming(leg, invite.normalised(by: trunk.numbers), over: trunk, by: nil, &step)
     admit(call, &step)
     change(call.id, &step) { $0.cancelled(cause, &$1) }
     return true

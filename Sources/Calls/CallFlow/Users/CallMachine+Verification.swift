@@ -8,7 +8,7 @@ import TrunklineSIPDialogs
 extension CallMachine {
   /// The verifier answered, or its deadline passed: the call is offered to the connected devices. Pushes have not waited for it.
   mutating func verified(_ id: CallID, _ attestation: String?, _ step: inout Step) {
-    guard let call = calls[id], call.parties.isVerifying else { return }
+    guard let call = calls[id], call.ringClock.isVerifying else { return }
     let present = call.users.ringing.flatMap { ringable($0, for: call) }
     change(id, &step) { $0.verified(attestation, present, &$1) }
   }
@@ -19,8 +19,7 @@ extension Call {
   mutating func startVerification(_ invite: InboundInvite, _ step: inout Step) -> Bool {
     let signed = parties.identities.filter(\.isWellFormed)
     guard step.configuration.verifiesIdentity, signed.contains(where: { $0.type == "shaken" }) else { return false }
-    parties.isVerifying = true
-    timers[.verification] = step.now + step.configuration.timers.verification
+    ringClock.verify(until: step.now + step.configuration.timers.verification)
     let caller = invite.assertedIdentity ?? invite.from
     let question = IdentityQuestion(
       identities: signed.map(\.text), from: caller.number, to: parties.calledNumber, date: invite.date)
@@ -29,9 +28,9 @@ extension Call {
   }
 
   mutating func verified(_ attestation: String?, _ present: [DevicePresence], _ step: inout Step) {
-    (parties.isVerifying, timers[.verification]) = (false, nil)
+    ringClock.verified()
     guard isUndecided else { return }
-    parties.attestation = attestation.flatMap { ["A", "B", "C"].contains($0) ? $0 : nil }
+    parties.attest(attestation)
     mark(.verified, detail: parties.attestation ?? "no", &step)
     for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &step) }
     if devices.isEmpty { endIfNoDeviceRings(&step) }

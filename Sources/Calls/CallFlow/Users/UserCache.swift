@@ -5,6 +5,16 @@ import TrunklineSIPDialogs
 
 /// Queries to the operator's server, until when their answers are valid, and the inputs that wait for one. The directory
 /// (`UserGrants`) contains the answers.
+///
+/// | input | effect |
+/// |---|---|
+/// | `wait` | `ask`: the first input that waits for this answer; `wait`: a further one; `full`: too many wait, and it does not |
+/// | `expect` | true: a query without an input begins; false: it is pending, or too many are |
+/// | `hold` | the answer, or that there was none, is valid until this time; also without a query |
+/// | `removeWaiting` | the inputs that waited, in their order, once |
+/// | `removeInvite` | the INVITE of this leg, once; the query stays; another leg: nil |
+/// | `mayWait` | false: the user's calls waited too often of late |
+/// | `removeAnswers` | no answer is valid; queries stay |
 struct UserCache {
   private var holds: [UserQuestion: Held] = [:]
   private struct Held {
