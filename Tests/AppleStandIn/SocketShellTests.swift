@@ -9,7 +9,7 @@ import TrunklineBytes
   private static let app: [AppMessage] = [
     .launched(process: 7), .wantsPushes, .report(call, .init("+1555", name: "Jane \"J\"\n"), isOnQueue: true),
     .ended(call, .remoteEnded, at: Date(timeIntervalSince1970: 5)), .request(3, [.start(call, .init("x")), .group(call, nil)]),
-    .complete(4, isFulfilled: false, at: nil), .violation(.cfg1, "two"), .provider(ProviderFacts()),
+    .complete(4, isFulfilled: false, at: nil), .violation(.r30, "two"), .provider(ProviderFacts()),
   ]
   private static let phone: [PhoneMessage] = [
     .token([1, 2]), .push(1, payload: #"{"a":"b"}"#, mustReport: false), .reported(call, error: 3), .reported(call, error: nil),

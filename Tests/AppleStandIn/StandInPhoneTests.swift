@@ -23,7 +23,7 @@ import Testing
     phone.push(Self.push)
     let ended = try #require(phone.process)
     phone.access.withLock { phone.process = nil }  // `kill` and `send` run on two threads at once
-    ended.send(.violation(.cfg1, "of a process that is gone"))
+    ended.send(.violation(.r30, "of a process that is gone"))
     #expect(phone.violations == [] && ended.ignoredCalls == 1)
   }
 
@@ -110,7 +110,7 @@ import Testing
     let phone = phone({ _ in }, none)
     phone.push(Self.push)
     phone.advance(.seconds(1))
-    #expect(phone.violations.first == "CFG-2: a call is reported before the provider has a delegate")
+    #expect(phone.violations.first == "R31: a call is reported before the provider has a delegate")
     #expect(phone.violations.last == "R19: the provider has no delegate for the action")
     // a delegate without a strong reference is released at once
     final class Other: NSObject, CXProviderDelegate { func providerDidReset(_ provider: CXProvider) {} }
@@ -122,7 +122,7 @@ import Testing
   @Test func `CFG-1: a second provider while the first one lives breaks the rule`() {
     let phone = phone()
     phone.launch { [notes] in (notes.start()(), CXProvider(configuration: CXProviderConfiguration())) }
-    #expect(phone.violations == ["CFG-1: a second CXProvider is made while the first one lives"])
+    #expect(phone.violations == ["R30: a second CXProvider is made while the first one lives"])
   }
 
   @Test func `R22: a push that is reported from another thread is not shown on a locked screen`() {

@@ -257,7 +257,7 @@ import TrunklineBytes
         ]
       }
     },
-    Break(.r19, by: .app, "the delegate is gone", besides: [.cfg2]) { rig in
+    Break(.r19, by: .app, "the delegate is gone", besides: [.r31]) { rig in
       rig.open()
       rig.app?.provider.setDelegate(nil, queue: nil)
       rig.app?.report(UUID(), "+1666")
@@ -416,11 +416,11 @@ import TrunklineBytes
       rig.open()
       return adding(["app keychain open=false"], after: "user foreground", rig)
     },
-    Break(.cfg1, by: .app, "a second provider") { rig in
+    Break(.r30, by: .app, "a second provider") { rig in
       rig.phone.launch { [notes = rig.notes] in (notes.start()(), CXProvider(configuration: CXProviderConfiguration())) }
       return rig.judged()
     },
-    Break(.cfg2, by: .app, "no delegate", { _ in }, undelegated, besides: [.r19]) { rig in
+    Break(.r31, by: .app, "no delegate", { _ in }, undelegated, besides: [.r19]) { rig in
       rig.push()
       return rig.judged()
     },

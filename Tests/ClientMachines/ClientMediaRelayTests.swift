@@ -229,7 +229,7 @@ import TrunklineTURN
     #expect(rig.failures == 1)
     rig.media.handle(.close, at: rig.now, into: &rig.output)
     rig.pump()
-    #expect(rig.media.nextDeadline == nil || rig.media.relayDeadline == nil)
+    #expect(rig.media.nextDeadline == nil || rig.media.relays.nextDeadline == nil)
   }
 
   @Test func `a server that says it is our own address has nothing from us`() throws {

@@ -41,7 +41,7 @@ import TrunklineSTUN
       media.handle(.answer(offer: gateway.makeOffer(), generation: 1), at: now, into: &output)
       run(.stream, for: .seconds(1))
       // as after a handshake and call.connected
-      media.connectedReportedGeneration = 1
+      _ = media.path.connected()
       media.handle(.activate(isConnected: true), at: now, into: &output)
     }
 

@@ -91,7 +91,7 @@ import Testing
         sample.provider = second
       })
     }
-    #expect(phone.violations.contains { $0.hasPrefix("CFG-1:") }, "\(phone.violations)")
+    #expect(phone.violations.contains { $0.hasPrefix("R30:") }, "\(phone.violations)")
   }
 
   @Test func `an answer that is never completed: R6, the call ends`() {

@@ -241,6 +241,18 @@ test("without a call nothing is asked but each heartbeat, and nothing is counted
   assert.deepEqual([pings(rig), counted, rig.world.sockets.length], [41, 0, 1]);
 });
 
+test("a gateway that falls silent between two pings is left twice the heartbeat after its last frame, not at the ping after that", async () => {
+  const rig = await online();
+  rig.world.isDeaf = true; // who would answer each ping at once
+  await after(rig, 8_000);
+  rig.socket.say({ t: "pong" });
+  const { socket } = rig;
+  await after(rig, 29_999);
+  assert.deepEqual([rig.socket === socket, rig.phone.state, pings(rig)], [true, "online", 3]);
+  await after(rig, 1);
+  assert.notEqual(rig.phone.state, "online");
+});
+
 test("the browser says disconnected: the gateway is asked at once, media made anew after 1.5 s, and not again within 6 s", async () => {
   const rig = await online();
   const call = await rig.talk();

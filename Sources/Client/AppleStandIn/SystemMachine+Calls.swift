@@ -47,8 +47,13 @@ extension SystemMachine {
       calls[id]?.ringsUntil = nil
     }
     if let pending { closed.insert(pending.id) }
-    (queue, pending, hasBegun, beginsAt) = ([], nil, false, nil)
-    (isAudioActive, activatesAt, hasAppActivated) = (false, nil, false)
+    queue = []
+    pending = nil
+    hasBegun = false
+    beginsAt = nil
+    isAudioActive = false
+    activatesAt = nil
+    hasAppActivated = false
     if isRunning { out.append(.reset) }
   }
 
@@ -119,7 +124,7 @@ extension SystemMachine {
   }
 
   /// A call joins the other's group; nil: it leaves its own group.
-  private mutating func group(_ call: CallID, _ other: CallID?) {
+  private mutating func group(_ call: CallID, with other: CallID?) {
     guard let other, let number = calls[other]?.group ?? calls[other]?.order else {
       calls[call]?.group = nil
       return
@@ -209,7 +214,8 @@ extension SystemMachine {
         closed.contains(id) ? "action \(id.raw) is completed twice, or after its time: CallKit traps" : "no action \(id.raw)"
       return out.append(.violation(.r6, text))
     }
-    (pending, _) = (nil, closed.insert(id))
+    pending = nil
+    _ = closed.insert(id)
     switch (action.request, completion) {
     case (.answer(let call), .fulfilled) where calls[call]?.phase == .answering:
       calls[call]?.phase = .active
@@ -226,7 +232,7 @@ extension SystemMachine {
       settleAudio(&out)
       if !isOn, rules.activatesAfterUnhold { activateSoon(now, &out) }
     case (.mute(let call, let isOn), .fulfilled): calls[call]?.isMuted = isOn
-    case (.group(let call, let other), .fulfilled): group(call, other)
+    case (.group(let call, let other), .fulfilled): group(call, with: other)
     case (.answer, .fulfilled), (.start, .fulfilled), (.hold, .failed), (.mute, .failed), (.digits, _), (.group, .failed),
       (.translate, _):
       break
@@ -236,7 +242,8 @@ extension SystemMachine {
 
   /// R6: reports the timeout to the app, and ends the call of an answer, a start or an end.
   mutating func timedOut(_ action: Pending, _ now: Instant, _ out: inout [Action]) {
-    (pending, _) = (nil, closed.insert(action.id))
+    pending = nil
+    _ = closed.insert(action.id)
     out.append(.timedOut(action.id, action.request))
     switch action.request {
     case .answer(let call), .start(let call, _), .end(let call): if isLive(call) { end(call, .failed, now, &out) }

@@ -11,14 +11,20 @@ extension SystemMachine {
 
   mutating func restarted() {
     exited()
-    (isLocked, isUnlockedOnce, isCellularCall, route, routeSettles) = (true, false, false, .receiver, nil)
-    (waitingPushes, waitingStart) = ([], nil)
+    isLocked = true
+    isUnlockedOnce = false
+    isCellularCall = false
+    route = .receiver
+    routeSettles = nil
+    waitingPushes = []
+    waitingStart = nil
   }
 
   mutating func foreground(_ isOn: Bool, _ now: Instant, _ out: inout [Action]) {
     isForeground = isOn && isRunning
     guard isForeground else { return }
-    (areSocketsDead, wakes) = (false, 0)
+    areSocketsDead = false
+    wakes = 0
     for id in ordered(where: { $0.phase == .active && !$0.isHeld }) { burst(id, now, &out) }
   }
 
@@ -46,12 +52,14 @@ extension SystemMachine {
   }
 
   mutating func socketsDied(_ out: inout [Action]) {
-    (socketsDieAt, areSocketsDead) = (nil, true)
+    socketsDieAt = nil
+    areSocketsDead = true
     out.append(.socketsDie(failFor: .zero))
   }
 
   mutating func woken(_ out: inout [Action]) {
-    (areSocketsDead, wakes) = (false, wakes + 1)
+    areSocketsDead = false
+    wakes = wakes + 1
     guard let limit = rules.wakesUntilSocketsFail, wakes >= limit else { return }
     wakes = 0
     out.append(.socketsDie(failFor: rules.socketsFailTime))

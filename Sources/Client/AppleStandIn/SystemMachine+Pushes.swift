@@ -18,12 +18,15 @@ extension SystemMachine {
   }
 
   mutating func launched(_ now: Instant, _ out: inout [Action]) {
-    (isRunning, isForeground, areSocketsDead) = (true, false, false)
+    isRunning = true
+    isForeground = false
+    areSocketsDead = false
     let waiting = waitingPushes
     waitingPushes = []
     for push in waiting { deliver(push, now, &out) }
     guard let caller = waitingStart else { return }
-    (waitingStart, isForeground) = (nil, true)
+    waitingStart = nil
+    isForeground = true
     out.append(.startCall(caller))
   }
 
@@ -55,13 +58,22 @@ extension SystemMachine {
 
   /// The system keeps nothing of a process: its calls end on the screen, its actions are dropped.
   mutating func exited() {
-    (isRunning, isForeground, hasBegun, beginsAt) = (false, false, false, nil)
+    isRunning = false
+    isForeground = false
+    hasBegun = false
+    beginsAt = nil
     for id in calls.keys where calls[id]?.phase != .ended {
       calls[id]?.phase = .ended
       calls[id]?.ringsUntil = nil
     }
-    (queue, pending, deliveries) = ([], nil, [:])
-    (isAudioActive, activatesAt, hasAppActivated) = (false, nil, false)
-    (configuredGroups, socketsDieAt, areSocketsDead) = (nil, nil, false)
+    queue = []
+    pending = nil
+    deliveries = [:]
+    isAudioActive = false
+    activatesAt = nil
+    hasAppActivated = false
+    configuredGroups = nil
+    socketsDieAt = nil
+    areSocketsDead = false
   }
 }

@@ -1,7 +1,7 @@
 public import TrunklineBytes
 
 /// What iOS does with the calls of one app: delivers pushes, shows calls, performs actions, activates audio, and punishes
-/// breaches of its rules (R1 to R29, see `SystemRules`). No clock, no I/O, no threads: the shell calls `handle` with the time,
+/// breaches of its rules (R1 to R31, see `SystemRules`). No clock, no I/O, no threads: the shell calls `handle` with the time,
 /// and `timeout` when `nextTimeout` is due.
 ///
 /// | call | report | tap answer | fulfil | fail | end by app | end by user | ring time |
@@ -129,7 +129,8 @@ public struct SystemMachine: Sendable {
     let looks = deliveries.filter { $0.value.lookAt <= now }.keys.sorted { $0.raw < $1.raw }
     for push in looks { look(at: push, now, &out) }
     if let due = beginsAt, due <= now {
-      (beginsAt, hasBegun) = (nil, true)
+      beginsAt = nil
+      hasBegun = true
       out.append(.didBegin)
       perform(now, &out)
     }

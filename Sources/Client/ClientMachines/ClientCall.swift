@@ -124,7 +124,7 @@ public struct ClientCall: Sendable {
   public mutating func handle(_ input: Input, into actions: inout [Action]) {
     guard state != .ended else { return }
     switch input {
-    case .offered(let sdp, let gen, let ringing): offered(sdp, gen, ringing, &actions)
+    case .offered(let sdp, let gen, let ringing): offered(sdp, gen: gen, ringing: ringing, &actions)
     case .answer(let age, let timeout):
       guard state == .ringing else { return }
       if isUnable { return withdraw(.mediaFailed, &actions) }
@@ -168,7 +168,7 @@ public struct ClientCall: Sendable {
     move(to: .ended, &actions)
   }
 
-  private mutating func offered(_ sdp: String, _ gen: Int, _ ringing: CallRinging, _ actions: inout [Action]) {
+  private mutating func offered(_ sdp: String, gen: Int, ringing: CallRinging, _ actions: inout [Action]) {
     guard direction == .incoming, state == .ringing, (1..<Limits.generations).contains(gen) else { return }
     actions.append(.notify(.callRinging(ringing)))
     // the same offer, from the snapshot of a fresh session: our description is valid, or is being sent; a second one would
@@ -176,7 +176,11 @@ public struct ClientCall: Sendable {
     if let offer, offer == (sdp, gen), !isUnable { return }
     offer = (sdp, gen)
     // a new description: an earlier `media.ready` no longer counts
-    (generation, readyGeneration, isPrepared, isDescribed, isUnable) = (gen, 0, false, false, false)
+    generation = gen
+    readyGeneration = 0
+    isPrepared = false
+    isDescribed = false
+    isUnable = false
     heldRestart = nil
     actions.append(.media(.answer(offer: sdp, generation: gen)))
   }

@@ -113,7 +113,7 @@ struct ClientRelays: Sendable {
 
   mutating func closed(_ number: Int, _ why: String, at now: Instant, into output: inout ClientMedia.Output) {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
-    remove(index, why, now, &output)
+    remove(index, because: why, now, &output)
   }
 
   /// Handles bytes of a connection: a datagram, or a piece of a stream. `body` gets each packet of a peer as a slice of the
@@ -124,20 +124,20 @@ struct ClientRelays: Sendable {
   ) {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
     do throws(TURNFailure) {
-      guard attempts[index].framing != nil else { return handle(bytes, index, now, &output, body) }
+      guard attempts[index].framing != nil else { return handle(bytes, from: index, now, &output, body) }
       try attempts[index].framing?.append(bytes)
       while let index = attempts.firstIndex(where: { $0.number == number }), let message = try attempts[index].framing?.next() {
-        handle(message, index, now, &output, body)
+        handle(message, from: index, now, &output, body)
       }
     } catch {
       guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
       output.disconnect(number)
-      remove(index, "\(error)", now, &output)
+      remove(index, because: "\(error)", now, &output)
     }
   }
 
   private mutating func handle(
-    _ message: [UInt8], _ index: Int, _ now: Instant, _ output: inout ClientMedia.Output,
+    _ message: [UInt8], from index: Int, _ now: Instant, _ output: inout ClientMedia.Output,
     _ body: (SocketAddress, ArraySlice<UInt8>) -> Void
   ) {
     let payload = message.withUnsafeBytes { attempts[index].client.receive($0, at: now, into: &turnOutput) }
@@ -152,7 +152,7 @@ struct ClientRelays: Sendable {
       guard let index = attempts.firstIndex(where: { $0.number == number }) else { continue }
       if relayed == nil, attempts[index].givenUpAt <= now {
         output.disconnect(number)
-        remove(index, "\(TURNFailure.noAnswer)", now, &output)
+        remove(index, because: "\(TURNFailure.noAnswer)", now, &output)
       } else {
         attempts[index].client.handleTimeout(at: now, into: &turnOutput)
         drain(index, now, &output)
@@ -181,7 +181,7 @@ struct ClientRelays: Sendable {
           attempts.remove(at: index)
           return connect(server.at(address), now, &output)
         }
-        remove(index, "\(why)", now, &output)
+        remove(index, because: "\(why)", now, &output)
       }
     }
   }
@@ -195,7 +195,7 @@ struct ClientRelays: Sendable {
     events.append(.ready(address))
   }
 
-  private mutating func remove(_ index: Int, _ why: String, _ now: Instant, _ output: inout ClientMedia.Output) {
+  private mutating func remove(_ index: Int, because why: String, _ now: Instant, _ output: inout ClientMedia.Output) {
     attempts.remove(at: index)
     if let address = relayed {
       relayed = nil
@@ -221,7 +221,9 @@ struct ClientRelays: Sendable {
 
   /// Releases the allocation, and closes all connections.
   mutating func close(at now: Instant, into output: inout ClientMedia.Output) {
-    (isClosed, startsNextAt, relayed) = (true, nil, nil)
+    isClosed = true
+    startsNextAt = nil
+    relayed = nil
     for index in attempts.indices {
       attempts[index].client.close(at: now, into: &turnOutput)
       for message in turnOutput.messages { output.relay(message, over: attempts[index].number) }

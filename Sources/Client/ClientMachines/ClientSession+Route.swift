@@ -63,7 +63,8 @@ extension ClientSession {
       isSpread = false
       now = nil
       if let pointer {
-        (now, self.pointer) = (pointer.address, nil)
+        now = pointer.address
+        self.pointer = nil
         return nil
       }
       guard resumes, let home else { return nil }

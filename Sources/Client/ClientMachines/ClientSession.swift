@@ -69,12 +69,6 @@ public struct ClientSession: Sendable {
   }
 
   private enum Phase { case offline, connecting, greeting, online, ended }
-  struct Outgoing: Sendable {
-    var message: ClientMessage
-    var id: Identifier?
-    var call: Identifier?
-    var seq: Int
-  }
 
   private var configuration: Configuration
   private let random: RandomSource
@@ -84,18 +78,11 @@ public struct ClientSession: Sendable {
   private var onlineAt = Instant.zero
   /// A fresh hello was sent at once after a refused resume; the next one waits.
   private var hasBegunAgain = false
-  private var heartbeat = Duration.seconds(15)
-  private var lastReceived = Instant.zero
-  private var pingedAt = Instant.zero
-  /// The timer of a stopped process is late, and received frames may still be unread: the session checks a second time.
-  private var looksAgain = false
+  private var heartbeat = Heartbeat()
   /// Time limit of the next connection, after a socket that was replaced.
   private var connectTime: Duration?
   private var deadlines = Deadlines()
-  private var lastSent = 0
-  private var lastSeen = 0
-  private var outbox: [Outgoing] = []
-  private var open: [Outgoing] = []
+  private var messages = NumberedMessages()
   private var route = Route()
   private var hello: Identifier?
   /// The owner has a call: a lost connection is replaced at once.
@@ -104,8 +91,8 @@ public struct ClientSession: Sendable {
   public private(set) var node: String?
 
   private struct Deadlines {
-    var connect: Instant?, alternate: Instant?, welcome: Instant?, ping: Instant?, ack: Instant?, answer: Instant?
-    var next: Instant? { [connect, alternate, welcome, ping, ack, answer].compactMap { $0 }.min() }
+    var connect: Instant?, alternate: Instant?, welcome: Instant?, ack: Instant?, answer: Instant?
+    var next: Instant? { [connect, alternate, welcome, ack, answer].compactMap { $0 }.min() }
   }
 
   public init(configuration: Configuration, random: RandomSource) {
@@ -117,14 +104,14 @@ public struct ClientSession: Sendable {
   public mutating func use(state: AppState) { configuration.state = state }
 
   /// When `.timer` is due.
-  public var nextDeadline: Instant? { deadlines.next }
+  public var nextDeadline: Instant? { [deadlines.next, heartbeat.deadline].compactMap(\.self).min() }
   public var isOnline: Bool { phase == .online }
   /// The address for the socket; nil: the owner's address.
   public var gateway: String? { route.now ?? configuration.gateway }
   /// The node's own address; nil: it has none, or none has welcomed this session.
   public var home: String? { route.home }
   /// Online, and the gateway has received all messages.
-  public var isQuiet: Bool { phase == .online && open.isEmpty && outbox.isEmpty }
+  public var isQuiet: Bool { phase == .online && messages.isEmpty }
 
   /// Handles one event and appends its effects to `actions`. Accepts any bytes.
   public mutating func handle(_ input: Input, at now: Instant, into actions: inout [Action]) {
@@ -141,7 +128,8 @@ public struct ClientSession: Sendable {
       write(ClientFrame(.ping), &actions)
     case .networkChanged:
       guard phase != .ended else { return }
-      (attempt, connectTime) = (0, nil)
+      attempt = 0
+      connectTime = nil
       if phase == .online { actions.append(.event(.offline)) }
       route.broken()
       connect(now, &actions)
@@ -149,7 +137,7 @@ public struct ClientSession: Sendable {
       guard phase != .ended else { return }
       if phase == .greeting || phase == .online { actions.append(.close(CloseCode.normal.rawValue)) }
       phase = .ended
-      deadlines = Deadlines()
+      stopTimers()
     }
   }
 
@@ -158,46 +146,40 @@ public struct ClientSession: Sendable {
     -> Identifier
   {
     let id = Identifier(random: random)
-    guard open.count < Limits.openRequests else {
-      actions.append(.event(.answered(id, call: call, .failure(Failure(.tooMany)))))
+    let request = NumberedMessages.Message(message: message, id: id, call: call)
+    if let refusal = messages.isFull ? ErrorCode.tooMany : isTooBig(request) ? .badRequest : nil {
+      actions.append(.event(.answered(id, call: call, .failure(Failure(refusal)))))
       return id
     }
-    guard !isTooBig(message, id: id, call: call) else {
-      actions.append(.event(.answered(id, call: call, .failure(Failure(.badRequest)))))
-      return id
-    }
-    open.append(Outgoing(message: message, id: id, call: call, seq: 0))
-    post(message, id: id, call: call, &actions)
+    messages.ask(request)
+    post(request, &actions)
     if call != nil { handle(.hurry, at: now, into: &actions) }
     return id
   }
 
   /// Sends a message that has no answer.
   public mutating func notify(_ message: ClientMessage, call: Identifier?, at now: Instant, into actions: inout [Action]) {
-    if !isTooBig(message, id: nil, call: call) { post(message, id: nil, call: call, &actions) }
+    let notification = NumberedMessages.Message(message: message, call: call)
+    if !isTooBig(notification) { post(notification, &actions) }
   }
 
   /// The gateway would close the connection for such a message (1009), and for each repeat after a resume.
-  private func isTooBig(_ message: ClientMessage, id: Identifier?, call: Identifier?) -> Bool {
-    ClientFrame(message, id: id, seq: .max, ack: .max, call: call).encoded().count > Limits.frameBytes
+  private func isTooBig(_ entry: NumberedMessages.Message) -> Bool {
+    ClientFrame(entry.message, id: entry.id, seq: .max, ack: .max, call: entry.call).encoded().count > Limits.frameBytes
   }
 
-  private mutating func post(_ message: ClientMessage, id: Identifier?, call: Identifier?, _ actions: inout [Action]) {
-    guard message.type.isNumbered else {
-      if phase == .online { write(ClientFrame(message, id: id, call: call), &actions) }
+  private mutating func post(_ entry: NumberedMessages.Message, _ actions: inout [Action]) {
+    guard entry.message.type.isNumbered else {
+      if phase == .online { write(ClientFrame(entry.message, id: entry.id, call: entry.call), &actions) }
       return
     }
-    guard outbox.count < Limits.outboxMessages else { return startAfresh(&actions) }
-    lastSent += 1
-    let entry = Outgoing(message: message, id: id, call: call, seq: lastSent)
-    outbox.append(entry)
-    if phase == .online { write(entry, &actions) }
+    guard let numbered = messages.number(entry) else { return startAfresh(&actions) }
+    if phase == .online { write(numbered, &actions) }
   }
 
-  private mutating func write(_ entry: Outgoing, _ actions: inout [Action]) {
+  private mutating func write(_ entry: NumberedMessages.Message, _ actions: inout [Action]) {
     deadlines.ack = nil
-    let ack = lastSeen > 0 ? lastSeen : nil
-    write(ClientFrame(entry.message, id: entry.id, seq: entry.seq, ack: ack, call: entry.call), &actions)
+    write(ClientFrame(entry.message, id: entry.id, seq: entry.seq, ack: messages.ack, call: entry.call), &actions)
   }
 
   private func write(_ frame: ClientFrame, _ actions: inout [Action]) { actions.append(.write(frame.encoded())) }
@@ -212,7 +194,7 @@ public struct ClientSession: Sendable {
 extension ClientSession {
   private mutating func connect(_ now: Instant, _ actions: inout [Action]) {
     phase = .connecting
-    deadlines = Deadlines()
+    stopTimers()
     // an address that does not answer must not delay the next one
     deadlines.connect = route.choose(at: now, resumes: resume != nil)
     actions.append(.connect)
@@ -226,11 +208,11 @@ extension ClientSession {
   private mutating func opened(_ now: Instant, _ actions: inout [Action]) {
     guard phase == .connecting else { return }
     phase = .greeting
-    deadlines = Deadlines()
+    stopTimers()
     deadlines.welcome = now + Limits.welcomeDeadline
     let proof: Hello.Proof =
       if let resume {
-        .resume(Hello.Resume(sid: resume.sid, token: resume.token, lastSeq: lastSeen))
+        .resume(Hello.Resume(sid: resume.sid, token: resume.token, lastSeq: messages.lastSeen))
       } else if let wake = configuration.wake {
         .wake(wake.exposed)
       } else {
@@ -247,11 +229,12 @@ extension ClientSession {
     guard phase != .ended, phase != .offline else { return }
     let wasOnline = phase == .online
     phase = .offline
-    deadlines = Deadlines()
+    stopTimers()
     if wasOnline { actions.append(.event(.offline)) }
     // A gateway that closes directly after each welcome must not be contacted five times a second.
     if wasOnline, now - onlineAt >= Limits.stableTime {
-      (attempt, hasBegunAgain) = (0, false)
+      attempt = 0
+      hasBegunAgain = false
       route.resetPointers()
     }
     switch code {
@@ -273,7 +256,7 @@ extension ClientSession {
       if wait == .zero { return connect(now, &actions) }
       return deadlines.connect = now + wait
     }
-    if wasOnline, isBreak(code), !hasCall, !open.contains(where: { $0.call != nil }), let wait = route.spread(random) {
+    if wasOnline, isBreak(code), !hasCall, !messages.hasCallRequest, let wait = route.spread(random) {
       return deadlines.connect = now + wait
     }
     connectLater(now)
@@ -304,7 +287,7 @@ extension ClientSession {
     }
     if due(deadlines.ack) {
       deadlines.ack = nil
-      write(ClientFrame(.ack, ack: lastSeen), &actions)
+      write(ClientFrame(.ack, ack: messages.lastSeen), &actions)
     }
     if due(deadlines.answer) {
       deadlines.answer = nil
@@ -314,30 +297,32 @@ extension ClientSession {
       route.broken()
       return connect(now, &actions)
     }
-    if due(deadlines.ping) {
-      let isLate = deadlines.ping.map { now - $0 >= Limits.timerLateness } ?? false
-      let isSilent = lastReceived < pingedAt && now - lastReceived >= heartbeat * 2
-      if isSilent, !isLate || looksAgain {
-        deadlines.ping = nil
-        actions.append(.close(CloseCode.goingAway.rawValue))
-        closed(CloseCode.abnormal.rawValue, now, &actions)
-      } else {
-        (looksAgain, pingedAt) = (isSilent, now)
-        deadlines.ping = now + (isSilent ? Limits.timerLateness : heartbeat)
-        write(ClientFrame(.ping), &actions)
-      }
+    switch heartbeat.due(at: now) {
+    case .nothing: break
+    case .ping: write(ClientFrame(.ping), &actions)
+    case .dead:
+      actions.append(.close(CloseCode.goingAway.rawValue))
+      closed(CloseCode.abnormal.rawValue, now, &actions)
     }
+  }
+
+  private mutating func stopTimers() {
+    deadlines = Deadlines()
+    heartbeat.stop()
   }
 
   private mutating func received(_ bytes: [UInt8], _ now: Instant, _ actions: inout [Action]) {
     guard phase == .greeting || phase == .online, bytes.count <= Limits.frameBytes else { return }
-    (lastReceived, deadlines.answer) = (now, nil)
+    heartbeat.received(at: now)
+    deadlines.answer = nil
     guard let frame = try? ServerFrame(decoding: bytes) else { return startAfresh(&actions) }
-    if let ack = frame.ack { outbox.removeAll { $0.seq <= ack } }
+    if let ack = frame.ack { messages.acked(ack) }
     if let seq = frame.seq {
-      guard seq > lastSeen else { return }
-      guard seq == lastSeen + 1 else { return startAfresh(&actions) }
-      lastSeen = seq
+      switch messages.received(seq) {
+      case .next: break
+      case .repeated: return
+      case .gap: return startAfresh(&actions)
+      }
       if deadlines.ack == nil { deadlines.ack = now + Limits.ackDelay }
     }
     guard case .message(let message) = frame.body else { return }
@@ -350,16 +335,16 @@ extension ClientSession {
       route.point(to: bye.url, after: bye.afterMs, mayHurry: true)
     case .err(let failure) where frame.re != nil: complete(frame.re, .failure(failure), &actions)
     case .mediaAnswer(let answer):
-      guard let index = open.firstIndex(where: { $0.id == frame.re }), let id = frame.re else { return }
-      actions.append(.event(.mediaAnswer(id, call: open.remove(at: index).call, answer)))
+      guard let id = frame.re, let request = messages.answered(id) else { return }
+      actions.append(.event(.mediaAnswer(id, call: request.call, answer)))
     case .ping: write(ClientFrame(.pong), &actions)
     default: actions.append(.event(.message(message, call: frame.call)))
     }
   }
 
   private mutating func complete(_ id: Identifier?, _ result: Result<Success, Failure>, _ actions: inout [Action]) {
-    guard let id, let index = open.firstIndex(where: { $0.id == id }) else { return }
-    actions.append(.event(.answered(id, call: open.remove(at: index).call, result)))
+    guard let id, let request = messages.answered(id) else { return }
+    actions.append(.event(.answered(id, call: request.call, result)))
   }
 
   private mutating func welcomed(_ welcome: Welcome, _ now: Instant, _ actions: inout [Action]) {
@@ -369,36 +354,18 @@ extension ClientSession {
     resume = (welcome.sid, welcome.resumeToken)
     node = welcome.node
     route.welcomed(welcome)
-    heartbeat = min(.milliseconds(max(1000, welcome.hb)), Limits.heartbeatLongest)
-    deadlines = Deadlines()
-    deadlines.ping = now + heartbeat
-    (pingedAt, looksAgain, connectTime) = (now, false, nil)
+    stopTimers()
+    heartbeat.begin(every: welcome.hb, at: now)
+    connectTime = nil
     if welcome.resumed {
-      outbox.removeAll { $0.seq < welcome.replayFrom }
-      for entry in outbox { write(entry, &actions) }
-      let queued = Set(outbox.compactMap(\.id))
-      for entry in open where !queued.contains(entry.id ?? Identifier(high: 0, low: 0)) {
-        post(entry.message, id: entry.id, call: entry.call, &actions)
-      }
+      let (kept, asked) = messages.resumed(from: welcome.replayFrom)
+      for entry in kept { write(entry, &actions) }
+      for entry in asked { post(entry, &actions) }
     } else {
-      renumber(live: Set((welcome.calls ?? []).map(\.call)), &actions)
+      // the old numbers are void (docs/reference/protocol.md, Session)
+      for entry in messages.renumber(live: Set((welcome.calls ?? []).map(\.call))) { post(entry, &actions) }
     }
     write(ClientFrame(.ping), &actions)
     actions.append(.event(.online(welcome, calls: welcome.resumed ? nil : welcome.calls ?? [])))
-  }
-
-  /// After `resumed: false` the old numbers are void (docs/reference/protocol.md, Session): open requests, and messages that the
-  /// snapshot's calls still need, are sent again.
-  private mutating func renumber(live: Set<Identifier>, _ actions: inout [Action]) {
-    let pending = outbox.filter { entry in
-      guard entry.id == nil, let call = entry.call, live.contains(call) else { return false }
-      switch entry.message {
-      case .callRinging, .callUnavailable, .mediaReady, .mediaFail, .mediaActive: return true
-      default: return false
-      }
-    }
-    (outbox, lastSent, lastSeen) = ([], 0, 0)
-    for entry in open { post(entry.message, id: entry.id, call: entry.call, &actions) }
-    for entry in pending { post(entry.message, id: nil, call: entry.call, &actions) }
   }
 }

@@ -14,140 +14,69 @@ import TrunklineBytes
 /// | a further session is refused otherwise | its calls end |
 /// | no call of a further session is left | closed with 1000 once the gateway has received all messages, after 15 s at the latest |
 extension PhoneMachine {
-  struct Further: Sendable {
-    var session: ClientSession
-    /// The push that opened the session, for its call only; nil once a login has made it a full session.
-    var wake: Push?
-    /// The address at which it was opened.
-    let address: String?
-    var onlineAt: Instant?
-    /// Set when no call of the session is left.
-    var closesAt: Instant?
-  }
-
   /// The session that a call belongs to.
   func socket(of call: Identifier?) -> Int {
-    guard let number = call.flatMap({ calls[$0]?.socket }), further[number] != nil else { return 0 }
+    guard let number = call.flatMap({ calls[$0]?.link.session }), sessions.exists(number) else { return SessionTable.own }
     return number
   }
-  func isOnline(_ call: Identifier) -> Bool {
-    guard calls[call]?.hasNoSession != true else { return false }
-    let number = socket(of: call)
-    return number == 0 ? session?.isOnline == true : further[number]?.session.isOnline == true
-  }
-  func hasSession(_ call: Identifier) -> Bool { socket(of: call) != 0 || session != nil }
-  func node(of number: Int) -> String? { number == 0 ? session?.node : further[number]?.session.node }
+  func isOnline(_ call: Identifier) -> Bool { calls[call]?.link.hasNoSession != true && sessions.isOnline(socket(of: call)) }
+  func hasSession(_ call: Identifier) -> Bool { sessions.exists(socket(of: call)) }
 
   mutating func belongs(_ id: Identifier, to number: Int) {
-    if calls[id]?.hasNoSession == true { calls[id]?.watchdog = nil }
-    calls[id]?.socket = number
-    let node = node(of: number)
-    calls[id]?.node = node
-    calls[id]?.hasNoSession = false
-    calls[id]?.ringsAlone = false
-    calls[id]?.isMissing = false
-  }
-
-  mutating func loseSession(_ id: Identifier, _ now: Instant) {
-    guard let entry = calls[id], !entry.isOver, !entry.hasNoSession else { return }
-    calls[id]?.hasNoSession = true
-    calls[id]?.socket = 0
-    if entry.call?.state != .connected {
-      calls[id]?.watchdog = now + Limits.snapshotTime
-    } else if entry.restartsOnline {
-      calls[id]?.watchdog = now + Limits.strayTime
-    }
+    let node = sessions.node(of: number)
+    calls[id]?.link.belongs(to: number, at: node)
   }
 
   // MARK: a call that rings while its session is disconnected
 
   mutating func ringsAlone(of number: Int, _ now: Instant) {
-    for id in liveCalls where socket(of: id) == number && calls[id]?.call?.state == .ringing && calls[id]?.watchdog == nil {
-      calls[id]?.ringsAlone = true
-      calls[id]?.watchdog = now + Limits.ringsAloneTime
-    }
+    for id in liveCalls where socket(of: id) == number && calls[id]?.state == .ringing { calls[id]?.link.ringsAlone(at: now) }
   }
 
   /// A call that rings while its gateway is unreachable is ended for one whose gateway is reached: usually the same caller,
   /// through another node.
   mutating func makeRoom(_ now: Instant, _ out: inout [Action]) {
-    guard lines >= configuration.maximumCalls else { return }
-    let lost = liveCalls.first {
-      guard let entry = calls[$0] else { return false }
-      return entry.call?.state == .ringing && entry.tappedAt == nil && (entry.hasNoSession || entry.ringsAlone)
-    }
-    guard let lost else { return }
-    calls[lost]?.isGivenUp = true
+    guard calls.lines >= configuration.maximumCalls, let lost = calls.lineToGiveUp else { return }
+    calls[lost]?.link.giveUp()
     ended(lost, .failed, now, &out)
   }
 
   /// The session is online again: its gateway reports the state of its calls.
   mutating func ringsOn(of number: Int) {
-    for id in liveCalls where socket(of: id) == number && calls[id]?.ringsAlone == true {
-      calls[id]?.ringsAlone = false
-      // also for a call that was answered meanwhile: its tap has its own deadline
-      calls[id]?.watchdog = nil
-    }
+    for id in liveCalls where socket(of: id) == number { calls[id]?.link.ringsOn() }
   }
 
   // MARK: a call of another node
 
-  /// True if the phone's own session is at another node than this push's call; false while that is unknown.
-  func isOfOtherNode(_ push: Push) -> Bool {
-    guard configuration.capabilities.contains("nodes"), let there = push.gateway, ClientSession.Route.isAddress(there),
-      let here = session?.home ?? wake?.gateway
-    else { return false }
-    return here != there
-  }
-
-  func hasRoom(_ push: Push) -> Bool {
-    guard let there = session(at: push) else { return further.count < Limits.furtherSessions }
-    return token != nil || further[there]?.wake == nil || further[there]?.wake?.call == push.call
-  }
-
-  private func session(at push: Push) -> Int? {
-    further.keys.sorted().first { further[$0]?.address == push.gateway || further[$0]?.session.home == push.gateway }
-  }
-
   mutating func woken(_ wake: CallWake, _ now: Instant, _ out: inout [Action]) {
     guard wake.v == 1, configuration.capabilities.contains("nodes"), ClientSession.Route.isAddress(wake.gw) else { return }
     let push = Push(call: wake.call, caller: wake.from ?? Self.unknownCaller, wake: wake.wake, gateway: wake.gw)
-    let isNews = calls[push.call] == nil
-    pushed(push, false, now, &out)
-    // it was not a push: its delivery is not measured
-    if isNews { calls[push.call]?.pushedAt = nil }
+    // it is not a push: its delivery is not measured
+    pushed(push, false, isMeasured: false, now, &out)
   }
 
   /// One session per node: a second one of this device would replace the first. A login makes a push's session a full one.
   mutating func openFurther(_ push: Push, _ now: Instant, _ out: inout [Action]) {
-    if let there = session(at: push) {
-      calls[push.call]?.socket = there
-      if let token, further[there]?.wake != nil, further[there]?.wake?.call != push.call {
-        further[there]?.wake = nil
-        further[there]?.session.use(token: token)
+    if let there = sessions.furtherSession(at: push) {
+      calls[push.call]?.link.assigned(to: there)
+      if let token = login.token, let wake = sessions.wake(of: there), wake.call != push.call {
+        sessions.logIn(there, token: token)
         ask(.authRefresh(AuthRefresh(auth: token.exposed, further: true)), call: nil, of: there, now, &out)
       }
       return probe(push.call, of: there, now, &out)
     }
-    guard further.count < Limits.furtherSessions else { return }
-    var settings = ClientSession.Configuration(
-      token: "", device: configuration.device, capabilities: configuration.capabilities)
-    (settings.wake, settings.gateway, settings.state) = (push.wake, push.gateway, isForeground ? .fg : .bg)
-    settings.isFurther = true
-    furtherCount += 1
-    let session = ClientSession(configuration: settings, random: random)
-    further[furtherCount] = Further(session: session, wake: push, address: push.gateway)
-    calls[push.call]?.socket = furtherCount
-    give(.start, to: furtherCount, now, &out)
+    guard let number = sessions.openFurther(push, device: configuration.device) else { return }
+    calls[push.call]?.link.assigned(to: number)
+    give(.start, to: number, now, &out)
   }
 
   /// The phone's own session has reached a node: pushes for calls of another node get a session there.
   mutating func findNodes(_ now: Instant, _ out: inout [Action]) {
     for id in liveCalls {
-      guard let entry = calls[id], entry.call == nil, entry.socket == 0, let push = entry.push, isOfOtherNode(push) else {
-        continue
-      }
-      calls[id]?.isMissing = false
+      guard let call = calls[id], !call.hasMachine, call.link.session == SessionTable.own, let push = call.push,
+        sessions.isOfOtherNode(push)
+      else { continue }
+      calls[id]?.link.notMissing()
       openFurther(push, now, &out)
     }
   }
@@ -155,43 +84,33 @@ extension PhoneMachine {
   // MARK: the session's end
 
   mutating func refused(_ code: UInt16, of number: Int, _ now: Instant, _ out: inout [Action]) {
-    let its = liveCalls.filter { calls[$0]?.socket == number }
-    further[number] = nil
+    let its = calls.live(of: number)
+    sessions.remove(number)
     forgetQuestions(of: number)
     for id in its {
       guard code != CloseCode.replaced.rawValue else {
-        loseSession(id, now)
+        calls[id]?.loseSession(at: now)
         continue
       }
-      if calls[id]?.reason == nil { calls[id]?.reason = .auth }
+      calls[id]?.ends(atLeastBecause: .auth)
       ended(id, .failed, now, &out)
     }
   }
 
   mutating func closeFurther(_ now: Instant, _ out: inout [Action]) {
-    for number in further.keys.sorted() {
-      guard let one = further[number] else { continue }
-      guard !calls.values.contains(where: { !$0.isOver && $0.socket == number }) else {
-        further[number]?.closesAt = nil
-        continue
-      }
-      if one.session.isQuiet || one.closesAt.map({ $0 <= now }) == true {
-        finish(number, now, &out)
-      } else if one.closesAt == nil {
-        further[number]?.closesAt = now + Limits.furtherFarewell
-      }
+    for number in sessions.furtherNumbers {
+      if sessions.settle(number, hasCall: calls.hasLive(of: number), at: now) { finish(number, now, &out) }
     }
   }
 
   mutating func finish(_ number: Int, _ now: Instant, _ out: inout [Action]) {
     give(.finish, to: number, now, &out)
-    further[number] = nil
+    sessions.remove(number)
     forgetQuestions(of: number)
   }
 
   /// Drops requests of this session, which will not be answered.
   mutating func forgetQuestions(of number: Int) {
-    tags = tags.filter { calls[$0.value.call].map { $0.socket != number } ?? false }
-    probes = probes.filter { calls[$0.value].map { $0.socket != number } ?? false }
+    requests.sessionEnded { calls[$0].map { $0.link.session != number } ?? false }
   }
 }

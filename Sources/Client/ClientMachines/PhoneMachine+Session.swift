@@ -1,122 +1,97 @@
 import TrunklineAppProtocol
 import TrunklineBytes
-import TrunklineTURN
 
 /// The session: login, wake, background, paths, push token and logout.
 extension PhoneMachine {
   mutating func start(_ now: Instant, _ out: inout [Action]) { askAgainForToken(now, &out) }
 
   mutating func askForToken(_ now: Instant, _ out: inout [Action]) {
-    guard state != .loggedOut else { return tokenRequests.answered() }
-    if tokenRequests.ask(at: now) { out.append(.needsToken) }
+    guard sessions.state != .loggedOut else { return login.stopAsking() }
+    if login.ask(at: now) { out.append(.needsToken) }
   }
 
   /// Something has changed: a token request that failed before may succeed now.
   mutating func askAgainForToken(_ now: Instant, _ out: inout [Action]) {
-    if token == nil || tokenRequests.isWaiting { askForToken(now, &out) }
+    if login.mayAskAgain { askForToken(now, &out) }
   }
 
   mutating func set(_ text: String, expires: Int64?, _ now: Instant, _ out: inout [Action]) {
-    tokenRequests.answered()
-    isTokenStale = false
-    if session != nil, let token, text == token.exposed || (expires ?? .max) <= (tokenExpires ?? .min) {
-      // the gateway would announce the same expiry again, and the app would be asked again
-      tokenRequests.failed(at: now, isStale: true)
-      isTokenStale = true
+    let hasSession = sessions.exists(SessionTable.own)
+    guard let former = login.accept(text, expires: expires, isInUse: hasSession, at: now) else {
       return out.append(.tokenStale)
     }
-    let former = (token, tokenExpires, wake)
-    token = Redacted(text)
-    tokenExpires = expires
-    guard session != nil else {
+    guard hasSession else {
       connect(now, &out)
       return dialWaiting(now, &out)
     }
-    session?.use(token: Redacted(text))
-    // a session of a push becomes a complete session; an expiring session continues
-    wake = nil
+    let wake = sessions.logIn(SessionTable.own, token: Redacted(text))
     if let question = ask(.authRefresh(AuthRefresh(auth: text)), call: nil, now, &out) {
-      refresh = (question, former.0, former.1, former.2)
+      login.sent(question, replacing: former, wake: wake)
     }
     register(now, &out)
-    for id in Self.ordered(orphans) { giveUp(id, now, &out) }
-    orphans = []
+    for id in calls.claimOrphans() { giveUp(id, now, &out) }
     dialWaiting(now, &out)
   }
 
-  /// The gateway has accepted or refused a token. After a refusal the previous token stays in use, and the app is asked later.
+  /// The gateway has accepted or refused a token.
   private mutating func refreshed(_ result: Result<Success, Failure>, _ now: Instant, _ out: inout [Action]) {
-    guard let former = refresh else { return }
-    refresh = nil
-    if case .success(let success) = result {
-      tokenRequests.helped()
-      return success.ice.map { set($0, &out) } ?? ()
+    switch login.refreshed(result, at: now) {
+    case nil: break
+    case .accepted?: if case .success(let success) = result, let servers = success.ice { set(servers, &out) }
+    case .refused(let wake, let isStale)?:
+      sessions.restore(token: login.token, wake: wake)
+      if isStale { out.append(.tokenStale) }
     }
-    (token, tokenExpires, wake) = (former.token, former.expires, former.wake)
-    if let token { session?.use(token: token) }
-    // A gateway without time, or without the keys to check it: the token is not at fault, and is sent again before the one in use ends.
-    if case .failure(let failure) = result, [.overload, .tooMany, .server].contains(failure.code) {
-      return tokenRequests.failed(at: now, isStale: true)
-    }
-    tokenRequests.failed(at: now)
-    isTokenStale = true
-    out.append(.tokenStale)
   }
 
   /// Opens a session if there is a reason: a login while the app is in the foreground, or a call.
   mutating func connect(push: Push? = nil, _ now: Instant, _ out: inout [Action]) {
-    guard session == nil else { return }
-    guard push != nil || (token != nil && (isForeground || isLoggingOut || !liveCalls.isEmpty)) else { return }
-    var settings = ClientSession.Configuration(
-      token: token?.exposed ?? "", device: configuration.device, capabilities: configuration.capabilities)
-    settings.state = isForeground ? .fg : .bg
-    if token == nil, let push {
-      (settings.wake, settings.gateway) = (push.wake, push.gateway)
-      wake = push
-    }
-    session = ClientSession(configuration: settings, random: random)
+    guard !sessions.exists(SessionTable.own) else { return }
+    let isLogin = login.token != nil && (sessions.isForeground || login.isLoggingOut || calls.hasLive)
+    guard push != nil || isLogin else { return }
+    sessions.open(token: login.token, push: push, device: configuration.device)
     move(to: .connecting, &out)
     give(.start, now, &out)
     dialWaiting(now, &out)
   }
 
   mutating func move(to next: PhoneState, _ out: inout [Action]) {
-    guard state != next else { return }
-    state = next
+    guard sessions.move(to: next) else { return }
     out.append(.state(next))
     if next != .online { loseTest(&out) }
   }
 
   mutating func pathChanged(_ now: Instant, _ out: inout [Action]) {
-    if tokenRequests.isWaiting { askForToken(now, &out) }
+    if login.isWaiting { askForToken(now, &out) }
     give(.networkChanged, now, &out)
-    for number in further.keys.sorted() { give(.networkChanged, to: number, now, &out) }
+    for number in sessions.furtherNumbers { give(.networkChanged, to: number, now, &out) }
     for id in liveCalls {
-      calls[id]?.restartsOnline = false
+      calls[id]?.media.pathChanged()
       give(.restart(.net), to: id, now, &out)
     }
   }
 
   mutating func foreground(_ isOn: Bool, _ now: Instant, _ out: inout [Action]) {
-    guard isOn != isForeground else { return }
-    isForeground = isOn
-    session?.use(state: isOn ? .fg : .bg)
-    for number in further.keys { further[number]?.session.use(state: isOn ? .fg : .bg) }
+    guard isOn != sessions.isForeground else { return }
+    sessions.move(toForeground: isOn)
     if isOn { askAgainForToken(now, &out) }
-    guard session != nil else { return isOn ? connect(now, &out) : () }
+    guard sessions.exists(SessionTable.own) else { return isOn ? connect(now, &out) : () }
     if isOn { give(.hurry, now, &out) }
-    ask(.deviceState(DeviceState(state: isOn ? .fg : .bg)), call: nil, now, &out)
+    ask(.deviceState(DeviceState(state: sessions.appState)), call: nil, now, &out)
   }
 
   /// In the background a session without a call is closed once the gateway has received all messages: iOS would kill its socket,
   /// and pushes arrive at once instead.
   mutating func leaveInBackground(_ now: Instant, _ out: inout [Action]) {
-    guard !isForeground, !isLoggingOut, liveCalls.isEmpty, session?.isQuiet == true else { return }
+    guard !sessions.isForeground, !login.isLoggingOut, !calls.hasLive, sessions.isQuiet(SessionTable.own) else { return }
     finishSession(now, &out)
     move(to: .idle, &out)
   }
 
-  func isRegistrable() -> Bool { session?.isOnline == true && wake == nil && token != nil }
+  /// The phone's own session is online, and a login's.
+  func isRegistrable() -> Bool {
+    sessions.isOnline(SessionTable.own) && sessions.wake(of: SessionTable.own) == nil && login.token != nil
+  }
 
   mutating func finishSession(_ now: Instant, _ out: inout [Action]) {
     give(.finish, now, &out)
@@ -124,60 +99,47 @@ extension PhoneMachine {
   }
 
   private mutating func forgetSession(_ out: inout [Action]) {
-    (session, wake, registration, refresh) = (nil, nil, nil, nil)
-    forgetDirectoryQuestion()
-    for number in reads.values.sorted() { out.append(.read(number, nil)) }
-    reads = [:]
-    forgetQuestions(of: 0)
+    sessions.remove(SessionTable.own)
+    registration.sessionEnded()
+    login.sessionEnded()
+    directory.sessionEnded()
+    for number in requests.ownSessionEnded() { out.append(.read(number, nil)) }
+    forgetQuestions(of: SessionTable.own)
   }
 
   // MARK: push target
 
-  mutating func set(push token: DevicePut.Push?, _ now: Instant, _ out: inout [Action]) {
-    isRegistrationDropped = token == nil && (pushToken != nil || isRegistrationDropped)
-    pushToken = token
-    register(now, &out)
-  }
-
-  mutating func set(_ wanted: DevicePut.Preferences, _ now: Instant, _ out: inout [Action]) {
-    preferences = wanted
-    register(now, &out)
-  }
-
-  /// Registers at every login, launch and new push token, as the gateway may have lost the registration.
   mutating func register(_ now: Instant, _ out: inout [Action]) {
-    guard isRegistrable(), !isLoggingOut else { return }
-    // one at a time: a system that issues a new token each second must not fill the session
-    guard registration == nil else { return isRegistrationOld = true }
-    isRegistrationOld = false
-    if isRegistrationDropped {
-      isRegistrationDropped = false
-      ask(.deviceDel, call: nil, now, &out)
+    guard isRegistrable(), !login.isLoggingOut else { return }
+    for message in registration.messages() {
+      let question = ask(message, call: nil, now, &out)
+      if case .devicePut = message { registration.asked(question) }
     }
-    guard pushToken != nil || preferences != nil else { return }
-    registration = ask(.devicePut(DevicePut(push: pushToken, prefs: preferences)), call: nil, now, &out)
   }
 
   // MARK: logout
 
   /// Removes the device from the gateway's list before the phone reports the logout: now, or when the gateway is next reached.
   mutating func logOut(_ now: Instant, _ out: inout [Action]) {
-    guard !isLoggingOut, state != .loggedOut else { return }
+    guard !login.isLoggingOut, sessions.state != .loggedOut else { return }
     for id in liveCalls { act(.end, id, now, &out) }
-    isLoggingOut = true
-    guard session != nil, token != nil else { return token == nil ? loggedOut(now, &out) : connect(now, &out) }
+    login.logOut()
+    guard login.token != nil else { return loggedOut(now, &out) }
+    guard sessions.exists(SessionTable.own) else { return connect(now, &out) }
     sendLogOut(now, &out)
   }
 
   mutating func sendLogOut(_ now: Instant, _ out: inout [Action]) {
-    guard isLoggingOut, logOutQuestion == nil, isRegistrable() else { return }
-    logOutQuestion = ask(.deviceDel, call: nil, now, &out)
+    guard login.needsRemoval, isRegistrable() else { return }
+    let question = ask(.deviceDel, call: nil, now, &out)
+    login.removalAsked(question)
   }
 
   mutating func loggedOut(_ now: Instant, _ out: inout [Action]) {
-    (isLoggingOut, logOutQuestion, token, pushToken, preferences) = (false, nil, nil, nil, nil)
+    login.loggedOut()
+    registration.loggedOut()
     for id in liveCalls { forget(id, now, &out) }
-    for number in further.keys.sorted() { finish(number, now, &out) }
+    for number in sessions.furtherNumbers { finish(number, now, &out) }
     finishSession(now, &out)
     move(to: .loggedOut, &out)
     out.append(.loggedOut)
@@ -197,13 +159,7 @@ extension PhoneMachine {
     -> Identifier?
   {
     var actions: [ClientSession.Action] = []
-    let asked =
-      number == 0
-      ? session?.request(message, call: call, at: now, into: &actions)
-      : further[number]?.session.request(message, call: call, at: now, into: &actions)
-    guard let id = asked else { return nil }
-    // too many are open: the refusal is already here, before any code waits for it
-    for case .event(.answered(id, _, _)) in actions { return nil }
+    guard let id = sessions.request(message, call: call, of: number, at: now, into: &actions) else { return nil }
     run(actions, number, now, &out)
     return id
   }
@@ -211,25 +167,15 @@ extension PhoneMachine {
   mutating func send(_ message: ClientMessage, call: Identifier, _ now: Instant, _ out: inout [Action]) {
     var actions: [ClientSession.Action] = []
     let number = socket(of: call)
-    if number == 0 {
-      session?.notify(message, call: call, at: now, into: &actions)
-    } else {
-      further[number]?.session.notify(message, call: call, at: now, into: &actions)
-    }
+    sessions.notify(message, call: call, of: number, at: now, into: &actions)
     run(actions, number, now, &out)
   }
 
-  /// - Parameter number: 0 is the phone's own session.
-  mutating func give(_ input: ClientSession.Input, to number: Int = 0, _ now: Instant, _ out: inout [Action]) {
+  mutating func give(
+    _ input: ClientSession.Input, to number: Int = SessionTable.own, _ now: Instant, _ out: inout [Action]
+  ) {
     var actions: [ClientSession.Action] = []
-    let hasCall = calls.values.contains { !$0.isOver }
-    if number == 0 {
-      session?.hasCall = hasCall
-      session?.handle(input, at: now, into: &actions)
-    } else {
-      further[number]?.session.hasCall = hasCall
-      further[number]?.session.handle(input, at: now, into: &actions)
-    }
+    sessions.handle(input, of: number, hasCall: calls.hasLive, at: now, into: &actions)
     run(actions, number, now, &out)
   }
 
@@ -238,78 +184,70 @@ extension PhoneMachine {
       if case .event(let event) = action {
         happened(event, number, now, &out)
       } else {
-        out.append(number == 0 ? .socket(action) : .further(number, action))
+        out.append(number == SessionTable.own ? .socket(action) : .further(number, action))
       }
     }
   }
 
   private mutating func happened(_ event: ClientSession.Event, _ number: Int, _ now: Instant, _ out: inout [Action]) {
     switch event {
-    case .online(let welcome, let snapshot) where number != 0:
+    case .online(let welcome, let snapshot) where number != SessionTable.own:
       set(welcome.ice, &out)
-      further[number]?.onlineAt = now
+      sessions.welcomed(welcome, by: number, at: now)
       ringsOn(of: number)
       if let snapshot { handle(snapshot: snapshot, of: number, now, &out) }
       restartBroken(now, &out)
     case .online(let welcome, let snapshot):
       set(welcome.ice, &out)
-      hasTestCalls = welcome.caps.contains(TestCall.capability)
+      sessions.welcomed(welcome, by: number, at: now)
       move(to: .online, &out)
-      onlineAt = now
-      ringsOn(of: 0)
-      if wake == nil { tokenRequests.helped() }
+      ringsOn(of: SessionTable.own)
+      if sessions.wake(of: number) == nil { login.helped() }
       if let snapshot {
-        handle(snapshot: snapshot, of: 0, now, &out)
+        handle(snapshot: snapshot, of: SessionTable.own, now, &out)
         findNodes(now, &out)
       }
       restartBroken(now, &out)
-      directoryWelcomed(welcome, now, &out)
-      if isLoggingOut { sendLogOut(now, &out) } else if snapshot != nil { register(now, &out) }
-    case .offline where number == 0:
+      directory.welcomed(welcome)
+      askForDirectory(now, &out)
+      if login.isLoggingOut { sendLogOut(now, &out) } else if snapshot != nil { register(now, &out) }
+    case .offline where number == SessionTable.own:
       move(to: .connecting, &out)
-      directoryOffline()
-      ringsAlone(of: 0, now)
+      directory.wentOffline()
+      ringsAlone(of: SessionTable.own, now)
     case .offline: ringsAlone(of: number, now)
-    case .refused(let code): number == 0 ? refused(code, now, &out) : refused(code, of: number, now, &out)
+    case .refused(let code): number == SessionTable.own ? refused(code, now, &out) : refused(code, of: number, now, &out)
     case .message(.pong, _): endMissing(of: number, now, &out)
-    case .message(.authExpiring, _): if number == 0 { askForToken(now, &out) }
+    case .message(.authExpiring, _): if number == SessionTable.own { askForToken(now, &out) }
     case .message(.callWake(let wake), _): woken(wake, now, &out)
     case .message(let message, let call?): received(message, call, of: number, now, &out)
-    case .message(let message, nil): if number == 0 { _ = directoryReceived(message, now, &out) }
-    case .answered(let id, _, _) where id == logOutQuestion: loggedOut(now, &out)
-    case .answered(let id, _, let result) where id == refresh?.question: refreshed(result, now, &out)
-    case .answered(let id, _, let result) where reads[id] != nil:
-      if let read = reads.removeValue(forKey: id) { out.append(.read(read, result)) }
-    case .answered(let id, _, let result) where following?.question == id: _ = directoryAnswered(id, result, now, &out)
+    case .message(let message, nil): if number == SessionTable.own { received(message, now, &out) }
+    case .answered(let id, _, _) where login.isRemoval(id): loggedOut(now, &out)
+    case .answered(let id, _, let result) where login.isRefresh(id): refreshed(result, now, &out)
+    case .answered(let id, _, let result) where directory.isQuestion(id): run(directory.answered(result, at: now), now, &out)
     case .answered(let id, _, let result): answered(id, result, now, &out)
     case .mediaAnswer(let id, let call?, let answer):
-      tags[id] = nil
-      if call == test?.id { return giveTest(.restarted(answer), now, &out) }
+      requests.mediaAnswered(id)
+      if call == test.id { return giveTest(.restarted(answer), now, &out) }
       give(.restarted(answer), to: call, now, &out)
     case .mediaAnswer: break
     }
   }
 
-  /// STUN servers are ignored: the gateway has an address that every client reaches.
   mutating func set(_ servers: [ICEServer], _ out: inout [Action]) {
-    let found = servers.flatMap { server in
-      server.urls.compactMap { TURNServer(url: $0, username: server.username ?? "", password: server.credential ?? "") }
-    }.prefix(Limits.relayServers)
-    guard Array(found) != relays else { return }
-    relays = Array(found)
-    out.append(.relays(relays))
+    if let relays = sessions.received(servers) { out.append(.relays(relays)) }
   }
 
   private mutating func refused(_ code: UInt16, _ now: Instant, _ out: inout [Action]) {
-    let wasWake = wake != nil
+    let wasWake = sessions.wake(of: SessionTable.own) != nil
     forgetSession(&out)
-    logOutQuestion = nil
+    login.removalLost()
     // calls on other nodes continue, unless the device itself was revoked
-    for id in liveCalls where calls[id]?.socket == 0 || code == CloseCode.revoked.rawValue {
-      if calls[id]?.reason == nil { calls[id]?.reason = .auth }
+    for id in liveCalls where calls[id]?.link.session == SessionTable.own || code == CloseCode.revoked.rawValue {
+      calls[id]?.ends(atLeastBecause: .auth)
       ended(id, .failed, now, &out)
     }
-    if isLoggingOut { return loggedOut(now, &out) }
+    if login.isLoggingOut { return loggedOut(now, &out) }
     // a push's session ends with its call; a logged-in user's session continues
     if wasWake {
       move(to: .idle, &out)
@@ -317,9 +255,7 @@ extension PhoneMachine {
     }
     move(to: .refused(code), &out)
     guard code == CloseCode.authFailed.rawValue else { return }
-    token = nil
-    if isTokenStale { out.append(.tokenStale) }
-    // the first time at once, as the token may simply be old
-    if tokenRequests.refused() { askForToken(now, &out) } else { tokenRequests.failed(at: now) }
+    if login.isStale { out.append(.tokenStale) }
+    if login.tokenRefused(at: now) { askForToken(now, &out) }
   }
 }

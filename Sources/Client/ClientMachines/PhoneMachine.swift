@@ -41,20 +41,6 @@ public struct PhoneMachine: Sendable {
     }
   }
 
-  /// A request of the app. If there is a call system, the system performs it, and only then it is done.
-  public enum CallAction: Sendable {
-    case answer, end
-    case hold(Bool)
-    case mute(Bool)
-    case digits(String)
-    case transfer(to: Handle)
-    case join(Identifier)
-    /// Nil: leave the group.
-    case group(Identifier?)
-    /// The device starts or stops translating; the system is not involved.
-    case translate(CallTranslate)
-  }
-
   public enum Input: Sendable {
     // from the system
     /// In the push delegate's step. Nil: the payload could not be read, and a call must be reported all the same.
@@ -151,90 +137,34 @@ public struct PhoneMachine: Sendable {
     case tested(Identifier, TestCallOutcome)
   }
 
-  var configuration: Configuration
+  private(set) var configuration: Configuration
   let random: RandomSource
-  var token: Redacted<String>?
-  /// `exp` of `token`, or of the last one.
-  var tokenExpires: Int64?
-  var session: ClientSession?
-  /// Set while the session belongs to a push; the address is the push's.
-  var wake: Push?
-  /// Sessions at further nodes, each for the calls of its node (docs/reference/protocol.md, Many nodes).
-  var further: [Int: Further] = [:]
-  var furtherCount = 0
-  /// The TURN servers of the newest `welcome`.
-  var relays: [TURNServer] = []
-  /// When the session was welcomed.
-  var onlineAt: Instant?
-  var calls: [Identifier: Entry] = [:]
-  /// The gateway of the newest `welcome` makes test calls; and the active one.
-  var hasTestCalls = false
-  var test: ClientTestCall?
-  /// Calls of a process that was killed, which a push's session may not end.
-  var orphans: Set<Identifier> = []
-  /// The call and request that an answer of the gateway belongs to.
-  var tags: [Identifier: (call: Identifier, tag: ClientCall.RequestTag)] = [:]
-  /// Requests whose answer shows that no further message about a pushed call follows.
-  var probes: [Identifier: Identifier] = [:]
-  var holds: [Identifier: (call: Identifier, action: SystemActionID, isOn: Bool)] = [:]
-  var groups: [Identifier: (call: Identifier, other: Identifier?, action: SystemActionID)] = [:]
-  var groupCount = 0
-  var state = PhoneState.idle
-  var isForeground: Bool
-  var microphone = MicrophonePermission.granted
-  var pushToken: DevicePut.Push?
-  var preferences: DevicePut.Preferences?
-  /// The gateway still has a push token that is no longer valid.
-  var isRegistrationDropped = false
-  var logOutQuestion: Identifier?
-  /// Nil: the app follows no directory.
-  var following: Following?
-  var hasDirectory = false
-  /// The newest version that the gateway has named.
-  var directoryVersion = 0
-  /// Requests that only read, by their number.
-  var reads: [Identifier: Int] = [:]
-  var registration: Identifier?
-  /// The registration has changed since the request.
-  var isRegistrationOld = false
-  var isLoggingOut = false
-  var tokenRequests = TokenRequests()
-  /// A token that was sent to the gateway and is not accepted yet, and the one that it replaces.
-  var refresh: (question: Identifier, token: Redacted<String>?, expires: Int64?, wake: Push?)?
-  var isTokenStale = false
-  /// `isActivated`: the system has activated audio. `isAudioForced`: audio was started without that.
-  var isActivated = false
-  var isAudioRunning = false
-  var isAudioForced = false
-  var isConfigured = false
-  var runningAudio = MediaActive.idle
-  var listening: Identifier?
-  var mixing: [Identifier] = []
-  var startsAudioAt: Instant?
+  var sessions: SessionTable
+  var calls = PhoneCallTable()
+  var test = ClientTestCall()
+  var requests = OpenRequests()
+  private(set) var microphone = MicrophonePermission.granted
+  var login = Login()
+  var registration = PushRegistration()
+  var directory = FollowedDirectory()
+  var audio = AudioSession()
 
   public init(_ configuration: Configuration, random: RandomSource) {
-    (self.configuration, self.random, isForeground) = (configuration, random, configuration.isForeground)
+    (self.configuration, self.random) = (configuration, random)
+    sessions = SessionTable(configuration, random: random)
   }
 
   public var nextDeadline: Instant? {
-    let sessions = [session?.nextDeadline] + further.values.flatMap { [$0.session.nextDeadline, $0.closesAt] }
-    return
-      (sessions + [startsAudioAt, tokenRequests.dueAt, following?.retryAt, test?.deadline] + calls.values.flatMap(\.deadlines))
-      .compactMap(
-        \.self
-      )
-      .min()
+    [sessions.nextDeadline, audio.startsAt, login.dueAt, directory.retryAt, test.deadline, calls.nextDeadline]
+      .compactMap(\.self).min()
   }
   /// Calls that have not ended, in a fixed order: the same events cause the same actions.
-  public var liveCalls: [Identifier] { Self.ordered(calls.filter { !$0.value.isOver }.map(\.key)) }
-  static func ordered(_ ids: some Sequence<Identifier>) -> [Identifier] {
-    ids.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
-  }
+  public var liveCalls: [Identifier] { calls.live }
   /// The address for the socket; nil: the phone's own gateway.
-  public var gateway: String? { session?.gateway }
+  public var gateway: String? { sessions.gateway(of: SessionTable.own) }
   /// The address for the socket of the further session with this number.
-  public func gateway(of number: Int) -> String? { further[number]?.session.gateway }
-  public func info(of call: Identifier) -> CallInfo? { calls[call]?.info(call) }
+  public func gateway(of number: Int) -> String? { sessions.gateway(of: number) }
+  public func info(of call: Identifier) -> CallInfo? { calls.info(of: call) }
 
   public mutating func handle(_ input: Input, at now: Instant, into out: inout [Action]) {
     handleNow(input, now, &out)
@@ -245,12 +175,12 @@ public struct PhoneMachine: Sendable {
     switch input {
     case .pushed(let push, let mustReport): pushed(push, mustReport, now, &out)
     case .reported(let id, let refusal): reported(id, refusal, now, &out)
-    case .perform(let action, let request, let timeout): perform(action, request, timeout, now, &out)
+    case .perform(let action, let request, let timeout): perform(action, request, timeout: timeout, now, &out)
     case .timedOut(let action, let request): timedOut(action, request, now, &out)
     case .requestRefused(let request): requestRefused(request, now, &out)
-    case .audioActivated: activated(true, now, &out)
-    case .audioDeactivated: activated(false, now, &out)
-    case .audioChanged(let isReset): audioChanged(isReset: isReset, &out)
+    case .audioActivated: audio.activated(at: now, &out)
+    case .audioDeactivated: audio.deactivated(&out)
+    case .audioChanged(let isReset): audio.changed(isReset: isReset, &out)
     case .reset: reset(now, &out)
     case .audioRuns(let running): audioRuns(running, now, &out)
     case .audioFailed(let order): audioFailed(order, now, &out)
@@ -261,16 +191,20 @@ public struct PhoneMachine: Sendable {
     case .token(let token, let device, let expires):
       if let device { configuration.device.id = device }
       set(token, expires: expires, now, &out)
-    case .tokenFailed: tokenRequests.failed(at: now)
-    case .pushToken(let token): set(push: token, now, &out)
-    case .preferences(let wanted): set(wanted, now, &out)
-    case .dial(let id, let to, let options): dial(id, to, options, now, &out)
+    case .tokenFailed: login.tokenFailed(at: now)
+    case .pushToken(let token):
+      registration.set(token)
+      register(now, &out)
+    case .preferences(let wanted):
+      registration.set(wanted)
+      register(now, &out)
+    case .dial(let id, let to, let options): dial(id, to: to, options: options, now, &out)
     case .act(let id, let action): act(action, id, now, &out)
     case .logOut: logOut(now, &out)
     case .followDirectory(let have, let of): follow(have: have, of: of, now, &out)
     case .read(let number, let message):
       guard isRegistrable(), let id = ask(message, call: nil, now, &out) else { return out.append(.read(number, nil)) }
-      reads[id] = number
+      requests.add(id, .read(number))
     case .testCall(let id): startTest(id, now, &out)
     case .socket(let input):
       give(input, now, &out)
@@ -286,23 +220,20 @@ public struct PhoneMachine: Sendable {
 
   private mutating func timers(_ now: Instant, _ out: inout [Action]) {
     func isDue(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
-    if isDue(session?.nextDeadline) { give(.timer, now, &out) }
-    for number in further.keys.sorted() where isDue(further[number]?.session.nextDeadline) {
-      give(.timer, to: number, now, &out)
-    }
-    if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
-    if isDue(tokenRequests.dueAt) { askForToken(now, &out) }
-    if isDue(following?.retryAt) { directoryRetryDue(now, &out) }
-    if isDue(test?.deadline) { giveTest(.hangUp(), now, &out) }
-    for id in Self.ordered(calls.keys) {
-      guard let entry = calls[id], !entry.isOver else { continue }
-      if isDue(entry.watchdog) {
-        calls[id]?.isGivenUp = !entry.isOutgoing
-        if entry.hasNoSession, entry.call?.state == .connected { calls[id]?.reason = .networkLost }
+    if sessions.isDue(SessionTable.own, at: now) { give(.timer, now, &out) }
+    for number in sessions.furtherNumbers where sessions.isDue(number, at: now) { give(.timer, to: number, now, &out) }
+    if isDue(audio.startsAt) { audio.startDue(at: now, &out) }
+    if isDue(login.dueAt) { askForToken(now, &out) }
+    if isDue(directory.retryAt) { directoryRetryDue(now, &out) }
+    if isDue(test.deadline) { giveTest(.hangUp(), now, &out) }
+    for id in calls.all {
+      guard let call = calls[id], !call.isOver else { continue }
+      if isDue(call.link.deadline) {
+        calls[id]?.giveUp()
         ended(id, .failed, now, &out)
       }
-      if isDue(entry.answerBy) { answerTooLate(id, now, &out) }
-      if isDue(entry.muteDue) { sendMute(id, now, &out) }
+      if isDue(call.answering.deadline) { answerTooLate(id, now, &out) }
+      if isDue(call.mute.dueAt) { sendMute(id, now, &out) }
     }
   }
 }

@@ -22,7 +22,9 @@ struct TokenRequests {
       dueAt = askedAt + Limits.tokenFloor
       return false
     }
-    (isAsked, dueAt, askedAt) = (true, nil, now)
+    isAsked = true
+    dueAt = nil
+    askedAt = now
     return true
   }
 

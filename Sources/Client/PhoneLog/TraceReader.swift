@@ -45,7 +45,8 @@ public struct TraceReader: Sendable {
     while index < bytes.count {
       let end = bytes[index...].firstIndex(of: UInt8(ascii: "\n"))
       var line = bytes[index..<(end ?? bytes.count)]
-      (index, number) = ((end ?? bytes.count) + 1, number + 1)
+      index = (end ?? bytes.count) + 1
+      number = number + 1
       if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
       if line.isEmpty { continue }
       return try checked(line, hasEnd: end != nil)

@@ -29,13 +29,14 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
   /// Domain of errors that this module made.
   public static let ourDomain = "Trunkline.CallDirectory"
 
-  private init(_ domain: String, _ code: Int, _ nextStep: NextStep, _ description: String) {
+  private init(_ domain: String, code: Int, nextStep: NextStep, description: String) {
     (self.domain, self.code, self.nextStep, self.description) = (domain, code, nextStep, description)
   }
 
   /// The system ended the request before it was complete.
   static let expired = Self(
-    ourDomain, 1, .tryLater, "iOS ended the extension before its request was complete. Reload later; the next load is a full one."
+    ourDomain, code: 1, nextStep: .tryLater,
+    description: "iOS ended the extension before its request was complete. Reload later; the next load is a full one."
   )
 
   /// Converts any error that a callback of the Call Directory passes.
@@ -48,7 +49,9 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
     let (step, text) =
       error.domain == Self.appleDomain
       ? Self.advice(error.code) : (.tryLater, "It is not one of Call Directory's errors: \(error.localizedDescription)")
-    self.init(error.domain, error.code, step, "Call Directory failed (\(error.domain) \(error.code)). \(text)")
+    self.init(
+      error.domain, code: error.code, nextStep: step,
+      description: "Call Directory failed (\(error.domain) \(error.code)). \(text)")
   }
 
   /// A fault of the file, found by the extension or before the extension runs.
@@ -64,7 +67,7 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
       case .tooManyEntries, .tooManyChanges: (8, .split)
       case .system: (9, .tryLater)
       }
-    self.init(Self.ourDomain, code, step, error.description)
+    self.init(Self.ourDomain, code: code, nextStep: step, description: error.description)
   }
 
   /// CXErrorCodeCallDirectoryManagerError.Code by number, so that a future code does not crash.

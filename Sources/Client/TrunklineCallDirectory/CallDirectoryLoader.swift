@@ -114,11 +114,11 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
     guard let old = try? DirectoryReader(folder.loaded(identifier)) else { return try replacement(context, new) }
     if old.header == new.header { return Report(version: version, mode: .difference) }
     // an old file may have a correct checksum and invalid entries: checked before anything is sent
-    guard (try? walk(old, new, { _, _ in })) != nil else {
-      try walk(new, new) { _, _ in }
+    guard (try? walk(from: old, to: new, { _, _ in })) != nil else {
+      try walk(from: new, to: new) { _, _ in }
       return try replacement(context, new)
     }
-    return try difference(context, old, new)
+    return try difference(context, from: old, to: new)
   }
 
   private func full(
@@ -147,11 +147,11 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
 
   /// Makes two passes over both files: iOS needs all removals before the first addition.
   private func difference(
-    _ context: CXCallDirectoryExtensionContext, _ old: DirectoryReader, _ new: DirectoryReader
+    _ context: CXCallDirectoryExtensionContext, from old: DirectoryReader, to new: DirectoryReader
   ) throws(DirectoryError) -> Report {
     var report = Report(version: new.header.version, mode: .difference)
     state.withLock { $0.hasSpoken = true }
-    try walk(old, new) { list, change in
+    try walk(from: old, to: new) { list, change in
       switch change {
       case .removed(let number): Self.remove(number, from: list, context)
       case .changed(let item): Self.remove(item.number, from: list, context)
@@ -159,7 +159,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
       }
       report.removed += 1
     }
-    try walk(old, new) { list, change in
+    try walk(from: old, to: new) { list, change in
       switch change {
       case .added(let item), .changed(let item): Self.add(item, to: list, context)
       case .removed: return
@@ -170,7 +170,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
   }
 
   private func walk(
-    _ old: DirectoryReader, _ new: DirectoryReader, _ body: (DirectoryList, DirectoryDifference.Change) -> Void
+    from old: DirectoryReader, to new: DirectoryReader, _ body: (DirectoryList, DirectoryDifference.Change) -> Void
   ) throws(DirectoryError) {
     for list in DirectoryList.allCases {
       var difference = try DirectoryDifference(from: old, to: new, list)

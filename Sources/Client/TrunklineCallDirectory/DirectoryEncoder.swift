@@ -19,7 +19,8 @@ struct DirectoryEncoder {
     var header = DirectoryHeader(version: version)
     let tokens = sharedLabels(table, identification)
     for label in tokens.labels { try encoder.append(label: table.labels[label]) }
-    (header.sharedLabels, header.sharedLabelBytes) = (tokens.labels.count, encoder.length)
+    header.sharedLabels = tokens.labels.count
+    header.sharedLabelBytes = encoder.length
     try encoder.append(table.blocking[blocking]) { _, _ throws(DirectoryError) in }
     (header.blocked, header.blockedBytes) = (blocking.count, encoder.length - header.sharedLabelBytes)
     try encoder.append(table.identification[identification]) { record, encoder throws(DirectoryError) in

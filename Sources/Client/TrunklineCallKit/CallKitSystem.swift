@@ -67,7 +67,8 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   }
 
   public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
-    (self.queue, self.events) = (queue, events)
+    self.queue = queue
+    self.events = events
     provider.setDelegate(self, queue: queue)
     controller = CXCallController(queue: queue)
     // before the registry, so that the permission is known when a push arrives
@@ -148,7 +149,8 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
       update.supportsHolding = capabilities?.hold ?? false
       update.supportsDTMF = capabilities?.dtmf ?? false
       let groups = capabilities?.group ?? false
-      (update.supportsGrouping, update.supportsUngrouping) = (groups, groups)
+      update.supportsGrouping = groups
+      update.supportsUngrouping = groups
       if groups { allowGroups() }
       provider.reportCall(with: call.uuid, updated: update)
     case .reportEnded(let call, let reason): provider.reportCall(with: call.uuid, endedAt: nil, reason: CXCallEndedReason(reason))
@@ -180,7 +182,8 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     let update = CXCallUpdate()
     fill(update, caller)
     update.hasVideo = isVideo
-    (update.supportsGrouping, update.supportsUngrouping) = (false, false)
+    update.supportsGrouping = false
+    update.supportsUngrouping = false
     let completion = pushCompletion
     pushCompletion = nil
     provider.reportNewIncomingCall(with: call.uuid, update: update) { [weak self] error in

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A call in a notification, for a service whose own server must not know that it is one (E2E-1): the server sends an alert with
+/// A call in a notification, for a service whose own server must not know that it is one: the server sends an alert with
 /// `mutable-content`, the notification service extension finds the call in it and reports it, and the phone gets it as a VoIP push.
 ///
 /// A gateway that pushes by itself sends VoIP pushes: then the phone opens a sealed caller, and no extension is needed.

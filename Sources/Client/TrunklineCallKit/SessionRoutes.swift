@@ -67,14 +67,14 @@ public final class SessionRoutes: AudioRoutes, @unchecked Sendable {
       available.append(AudioRoute(id: port.uid, kind: Self.kind(port.portType), name: port.portName))
     }
     return AudioRouteList(
-      available: available, current: Self.current(outputs, sources, &available),
+      available: available, current: Self.current(outputs, inputs: sources, available: &available),
       hasMicrophone: !inputs.isEmpty || !sources.isEmpty)
   }
 
   /// The current route by its output. An accessory is identified by its input where it has one, as only that identifier can be
   /// chosen.
   private static func current(
-    _ outputs: [AVAudioSessionPortDescription], _ inputs: [AVAudioSessionPortDescription], _ available: inout [AudioRoute]
+    _ outputs: [AVAudioSessionPortDescription], inputs: [AVAudioSessionPortDescription], available: inout [AudioRoute]
   ) -> AudioRoute? {
     guard let output = outputs.first else { return nil }
     switch output.portType {

@@ -112,7 +112,7 @@ public final class Call: Identifiable {
   @ObservationIgnored private weak var phone: Phone?
   @ObservationIgnored private var readers: [UUID: AsyncStream<State>.Continuation] = [:]
 
-  init(_ identifier: Identifier, _ direction: Direction, _ peer: Handle, _ phone: Phone) {
+  init(_ identifier: Identifier, direction: Direction, peer: Handle, phone: Phone) {
     (self.identifier, self.direction, self.peer, self.phone) = (identifier, direction, Peer(handle: peer), phone)
     id = identifier.uuid
     state = direction == .incoming ? .ringing : .connecting
@@ -169,11 +169,18 @@ public final class Call: Identifiable {
 
   func update(_ info: CallInfo) {
     peer = Peer(handle: info.peer)
-    (account, capabilities, quality, codec) = (info.account, info.capabilities, info.quality, info.codec)
+    account = info.account
+    capabilities = info.capabilities
+    quality = info.quality
+    codec = info.codec
     group = info.group
-    (called, parameters) = (info.details.called, info.details.parameters?.values ?? [:])
-    (attestation, divertedFrom) = (info.details.pstn?.attest, info.details.pstn?.diverted ?? [])
-    (isMuted, isHeld, isHeldByPeer) = (info.isMuted, info.isHeld, info.isHeldByPeer)
+    called = info.details.called
+    parameters = info.details.parameters?.values ?? [:]
+    attestation = info.details.pstn?.attest
+    divertedFrom = info.details.pstn?.diverted ?? []
+    isMuted = info.isMuted
+    isHeld = info.isHeld
+    isHeldByPeer = info.isHeldByPeer
     connectedAt = info.connectedAt.map { Date(timeIntervalSince1970: Double($0) / 1_000) }
     if info.refusal == .emergency { error = .emergency }
     if info.refusal == .callerNumber { error = .callerNumber }

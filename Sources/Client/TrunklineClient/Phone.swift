@@ -52,7 +52,7 @@ public final class Phone {
     case digit(Call, Character)
     /// The progress of a transfer.
     case transferred(Call, CallTransferred)
-    /// The app's own call screen should show: the device is unlocked and the call is connected (UI-1).
+    /// The app's own call screen should show: the device is unlocked and the call is connected.
     case presentInApp(Call)
     /// An ended call's media is closed; its statistics are final.
     case closed(Call)
@@ -204,7 +204,7 @@ public final class Phone {
     let id = Identifier(random: .client)
     var callee = handle
     callee.h = String(handle.h.filter { !$0.isWhitespace }.prefix(256))
-    let call = Call(id, .outgoing, callee, self)
+    let call = Call(id, direction: .outgoing, peer: callee, phone: self)
     if callee.h.isEmpty {
       call.error = .emptyNumber
       call.update(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .notFound))
@@ -323,7 +323,7 @@ public final class Phone {
     let known = call(info.id)
     // the end of a call that was never shown here
     guard known != nil || info.state != .ended else { return }
-    let call = known ?? Call(info.id, info.isOutgoing ? .outgoing : .incoming, info.peer, self)
+    let call = known ?? Call(info.id, direction: info.isOutgoing ? .outgoing : .incoming, peer: info.peer, phone: self)
     if known == nil { calls.append(call) }
     call.update(info)
     guard info.state == .ended else { return }

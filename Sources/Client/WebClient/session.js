@@ -388,20 +388,26 @@ export class Session {
     this.on.online(d, d.resumed ? null : d.calls);
   }
 
-  /** Dead is who leaves a ping of ours without an answer. That nobody was heard for long says nothing where nobody was asked. */
-  #beat(wait = this.heartbeat) {
-    const due = this.seams.clock.now() + wait;
-    this.#timers.after("ping", wait, () => {
+  /**
+   * Dead is who leaves a ping of ours without an answer, twice the time after the last frame: the ping after that would find it half
+   * as long again later. That nobody was heard for long says nothing where nobody was asked.
+   */
+  #beat(wait = this.heartbeat, isSecondLook = false) {
+    const begun = this.seams.clock.now(), pingAt = begun + wait;
+    const deadAt = this.#asked === null || isSecondLook ? pingAt : Math.max(this.#heard + 2 * this.heartbeat, this.#asked + this.heartbeat);
+    const due = Math.min(pingAt, deadAt);
+    this.#timers.after("ping", due - begun, () => {
       const now = this.seams.clock.now();
       if (this.#asked !== null && now - this.#asked >= this.heartbeat && now - this.#heard >= 2 * this.heartbeat) {
-        if (now - due >= LATE) return this.#beat(LATE);
+        if (now - due >= LATE) return this.#beat(LATE, true);
         this.#close(GOING_AWAY);
         this.#drop(this.#socket);
         this.#socket = null;
         return this.#closed(1006);
       }
-      this.#beat();
+      if (now < pingAt) return this.#beat(pingAt - now);
       this.ask();
+      this.#beat();
     });
   }
 

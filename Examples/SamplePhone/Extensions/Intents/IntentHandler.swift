@@ -1,7 +1,7 @@
 import Foundation
 import Intents
 
-/// Siri's, and that of calls which the system starts: whom to call is in the intent, and the app makes the call (REC-2).
+/// Siri's, and that of calls which the system starts: whom to call is in the intent, and the app makes the call.
 ///
 /// It links nothing of Trunkline: an extension must not call by itself.
 final class IntentHandler: INExtension, INStartCallIntentHandling {

@@ -3,7 +3,7 @@ import Synchronization
 import TrunklineCallKit
 import UserNotifications
 
-/// For a service whose own server must not know that its notification is a call (E2E-1): finds it, and makes a VoIP push of it. With pushes of the
+/// For a service whose own server must not know that its notification is a call: finds it, and makes a VoIP push of it. With pushes of the
 /// gateway's this target is not needed.
 final class NotificationService: UNNotificationServiceExtension {
   private let answer = Answer()

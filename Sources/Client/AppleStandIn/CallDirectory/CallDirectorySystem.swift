@@ -155,7 +155,8 @@ public struct CallDirectorySystem: Sendable {
     guard var found = extensions[identifier], let staged = found.staged, staged.id == request else { return .expired }
     found.staged = nil
     let fault = staged.fault ?? found.injected ?? found.store(staged, rules)
-    (found.staged, found.injected) = (nil, nil)
+    found.staged = nil
+    found.injected = nil
     extensions[identifier] = found
     return fault.map { .failed($0) } ?? .stored
   }
@@ -196,7 +197,9 @@ extension CallDirectorySystem.Installed {
       .merged(removing: staged.removed[.identification] ?? [], adding: staged.identification)
     if rules.refusesStoredNumbers, blocked.duplicate || identified.duplicate { return .init(.duplicateEntries) }
     if blocked.table.count + identified.table.count > rules.maximumEntries { return .init(.maximumEntriesExceeded) }
-    (blocking, identification, hasData) = (blocked.table, identified.table, true)
+    blocking = blocked.table
+    identification = identified.table
+    hasData = true
     return nil
   }
 }

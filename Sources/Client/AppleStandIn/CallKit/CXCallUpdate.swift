@@ -15,9 +15,13 @@ open class CXCallUpdate: NSObject, NSCopying {
 
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = CXCallUpdate()
-    (copy.remoteHandle, copy.localizedCallerName, copy.hasVideo) = (remoteHandle, localizedCallerName, hasVideo)
-    (copy.supportsHolding, copy.supportsDTMF) = (supportsHolding, supportsDTMF)
-    (copy.supportsGrouping, copy.supportsUngrouping) = (supportsGrouping, supportsUngrouping)
+    copy.remoteHandle = remoteHandle
+    copy.localizedCallerName = localizedCallerName
+    copy.hasVideo = hasVideo
+    copy.supportsHolding = supportsHolding
+    copy.supportsDTMF = supportsDTMF
+    copy.supportsGrouping = supportsGrouping
+    copy.supportsUngrouping = supportsUngrouping
     return copy
   }
 }

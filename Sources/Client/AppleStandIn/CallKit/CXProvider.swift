@@ -3,7 +3,7 @@ public import Foundation
 
 /// The app's access to the call screen: the app reports calls, and the delegate gets actions on its queue (R18).
 ///
-/// A provider belongs to the process that made it, and does nothing once that was killed. An app has one (CFG-1).
+/// A provider belongs to the process that made it, and does nothing once that was killed. An app has one.
 open class CXProvider: NSObject, @unchecked Sendable {  // state is behind `lock`; the delegate is called on its queue only
   let process: AppProcess
   private let lock = NSLock()

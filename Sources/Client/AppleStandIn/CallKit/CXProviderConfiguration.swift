@@ -26,10 +26,15 @@ open class CXProviderConfiguration: NSObject, NSCopying {
 
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = CXProviderConfiguration()
-    (copy.localizedName, copy.ringtoneSound, copy.iconTemplateImageData) = (localizedName, ringtoneSound, iconTemplateImageData)
-    (copy.maximumCallGroups, copy.maximumCallsPerCallGroup) = (maximumCallGroups, maximumCallsPerCallGroup)
-    (copy.includesCallsInRecents, copy.supportsVideo) = (includesCallsInRecents, supportsVideo)
-    (copy.isTranslated, copy.supportedHandleTypes) = (isTranslated, supportedHandleTypes)
+    copy.localizedName = localizedName
+    copy.ringtoneSound = ringtoneSound
+    copy.iconTemplateImageData = iconTemplateImageData
+    copy.maximumCallGroups = maximumCallGroups
+    copy.maximumCallsPerCallGroup = maximumCallsPerCallGroup
+    copy.includesCallsInRecents = includesCallsInRecents
+    copy.supportsVideo = supportsVideo
+    copy.isTranslated = isTranslated
+    copy.supportedHandleTypes = supportedHandleTypes
     return copy
   }
 }

@@ -7,7 +7,7 @@ extension AppProcess {
   func report(
     _ call: Identifier, _ update: CXCallUpdate, by provider: CXProvider, completion: @escaping @Sendable ((any Error)?) -> Void
   ) {
-    if !provider.hasDelegate { send(.violation(.cfg2, "a call is reported before the provider has a delegate")) }
+    if !provider.hasDelegate { send(.violation(.r31, "a call is reported before the provider has a delegate")) }
     let (registry, isHandling) = lock.withLock {
       state.reports[call, default: []].append(completion)
       defer { state.handled = nil }
@@ -67,7 +67,7 @@ extension AppProcess {
     post(on: queue ?? .main) { completion(code.map { CXErrorCodeIncomingCallError($0) }) }
   }
 
-  func requested(_ transaction: Int, _ error: Int?) {
+  func requested(_ transaction: Int, error: Int?) {
     let requested = lock.withLock {
       let requested = state.requests.removeValue(forKey: transaction)
       if error == nil { state.accepted += requested?.actions ?? [] }
@@ -78,7 +78,7 @@ extension AppProcess {
     post(on: requested.queue) { requested.completion(code.map { CXErrorCodeRequestTransactionError($0) }) }
   }
 
-  func extensionPushed(_ push: Int, _ error: Int?) {
+  func extensionPushed(_ push: Int, error: Int?) {
     guard let completion = lock.withLock({ state.extensionPushes.removeValue(forKey: push) }) else { return }
     let code = error.map { CXErrorCodeNotificationServiceExtensionError.Code(rawValue: $0) ?? .unknown }
     post(on: .main) { completion(code.map { CXErrorCodeNotificationServiceExtensionError($0) }) }
@@ -91,7 +91,7 @@ extension AppProcess {
       return (state.provider, index.map { state.accepted.remove(at: $0).action })
     }
     guard let provider else {
-      return post(on: .main) { [self] in send(.violation(.cfg1, "the CXProvider was released: keep it as long as the app runs")) }
+      return post(on: .main) { [self] in send(.violation(.r30, "the CXProvider was released: keep it as long as the app runs")) }
     }
     let action = request.action(of: original)
     action.deliver(by: self, id: id, until: until)

@@ -23,8 +23,8 @@ extension AppProcess {
       lock.withLock { state.pushes.append((id, payload, mustReport)) }
       registryChanged()
     case .reported(let call, let error): reported(call, error)
-    case .requested(let id, let error): requested(id, error)
-    case .extensionPushed(let id, let error): extensionPushed(id, error)
+    case .requested(let id, let error): requested(id, error: error)
+    case .extensionPushed(let id, let error): extensionPushed(id, error: error)
     case .began: provider?.notify { provider, delegate in delegate.providerDidBegin(provider) }
     case .reset:
       lock.withLock { (state.pending, state.accepted) = ([:], []) }

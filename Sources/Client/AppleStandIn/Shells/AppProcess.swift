@@ -113,7 +113,7 @@ final class AppProcess: @unchecked Sendable {  // mutable state is guarded by `l
       defer { state.provider = provider }
       return state.provider != nil
     }
-    if isSecond { send(.violation(.cfg1, "a second CXProvider is made while the first one lives")) }
+    if isSecond { send(.violation(.r30, "a second CXProvider is made while the first one lives")) }
     send(.provider(ProviderFacts(provider.configuration)))
   }
 

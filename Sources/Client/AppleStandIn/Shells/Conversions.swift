@@ -5,11 +5,12 @@ import TrunklineBytes
 extension UUID {
   init(_ id: Identifier) {
     let (h, l) = (id.high, id.low)
-    func byte(_ word: UInt64, _ index: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: word >> (56 - 8 * index)) }
+    func byte(_ word: UInt64, at index: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: word >> (56 - 8 * index)) }
     self.init(
       uuid: (
-        byte(h, 0), byte(h, 1), byte(h, 2), byte(h, 3), byte(h, 4), byte(h, 5), byte(h, 6), byte(h, 7), byte(l, 0), byte(l, 1),
-        byte(l, 2), byte(l, 3), byte(l, 4), byte(l, 5), byte(l, 6), byte(l, 7)
+        byte(h, at: 0), byte(h, at: 1), byte(h, at: 2), byte(h, at: 3), byte(h, at: 4), byte(h, at: 5), byte(h, at: 6),
+        byte(h, at: 7), byte(l, at: 0), byte(l, at: 1),
+        byte(l, at: 2), byte(l, at: 3), byte(l, at: 4), byte(l, at: 5), byte(l, at: 6), byte(l, at: 7)
       ))
   }
 }

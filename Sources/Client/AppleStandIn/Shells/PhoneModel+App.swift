@@ -32,7 +32,7 @@ extension PhoneModel {
       if let date { dates[call, default: (nil, nil)].connected = date }
       return give(.reportConnected(call), line, at: now)
     case .request(let id, let requests): return give(.request(.init(id), requests), line, at: now)
-    case .complete(let id, let isFulfilled, let date): return complete(id, isFulfilled, date, line, now)
+    case .complete(let id, let isFulfilled, let date): return complete(id, isFulfilled: isFulfilled, date: date, line: line, now)
     case .activatedItself(let isOn):
       if isOn { return give(.activatedAudioItself, line, at: now) }
       log.append(line)
@@ -42,7 +42,8 @@ extension PhoneModel {
     case .extensionPush(let id, let payload, let isExtension):
       nextPush += 1
       let push = SystemMachine.PushID(nextPush)
-      (payloads[push], extensionIDs[push]) = (payload, id)
+      payloads[push] = payload
+      extensionIDs[push] = id
       return give(.extensionPush(push, isExtension: isExtension), line, at: now)
     case .violation(let rule, let text):
       log.append(line)
@@ -57,7 +58,7 @@ extension PhoneModel {
   }
 
   private mutating func complete(
-    _ id: Int, _ isFulfilled: Bool, _ date: Date?, _ line: LogLine, _ now: Instant
+    _ id: Int, isFulfilled: Bool, date: Date?, line: LogLine, _ now: Instant
   ) -> [PhoneRequest] {
     if isFulfilled, let date {
       switch performed[id] {

@@ -161,6 +161,7 @@ public struct PhoneModel: Sendable {
       let recent = Recent(id, call, isDeclined: declined.contains(id), dates: (dates[id]?.connected, ended))
       recents.append(recent)
     }
-    (dates[id], _) = (nil, declined.remove(id))
+    dates[id] = nil
+    _ = declined.remove(id)
   }
 }

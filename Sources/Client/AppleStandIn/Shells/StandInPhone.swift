@@ -103,7 +103,8 @@ public final class StandInPhone: @unchecked Sendable {  // mutable state is guar
     let made = makeProcess()
     let removed = access.withLock { () -> (@Sendable () -> Any)? in
       guard let main, !onlyIfDue || launchIsDue && process == nil else { return nil }
-      (process, launchIsDue) = (made, false)
+      process = made
+      launchIsDue = false
       return main
     }
     guard let main = removed else { return }

@@ -14,7 +14,8 @@ extension TraceCheck {
     }
     if !hasBegun {
       found(.r12, .system, "\(request.name) is asked for before providerDidBegin")
-      (hasBegun, firstUse) = (true, nil)
+      hasBegun = true
+      firstUse = nil
     } else if machine.nextAction == 0 || actions.isEmpty {
       confirm(.r12)
     }

@@ -36,7 +36,7 @@ extension TraceCheck {
 
   private mutating func configured(_ line: LogLine) {
     providers += 1
-    if providers == 1, isExact { confirm(.cfg1) }
+    if providers == 1, isExact { confirm(.r30) }
     let groups = number(line, "groups") ?? rules.maximumCallGroups
     // 0: the trace does not state the kinds
     let kinds = line["handles"].map { text in
@@ -47,7 +47,7 @@ extension TraceCheck {
     if kinds == nil { machine.handleKinds = known }
   }
 
-  /// Only the app's process sees CFG-1, CFG-2, R22 and whether its provider was released.
+  /// Only the app's process sees R22, R30, R31 and whether its provider was released.
   private mutating func violation(_ line: LogLine) {
     guard let rule = line["rule"].flatMap({ Rule(rawValue: $0) }) else { return }
     found(rule, .app, line["text"] ?? rule.title)
@@ -57,7 +57,7 @@ extension TraceCheck {
 
   private mutating func report(_ line: LogLine) {
     guard let call = call(line) else { return }
-    if hasDelegate, isExact { confirm(.cfg2) }
+    if hasDelegate, isExact { confirm(.r31) }
     let caller = SystemMachine.Caller(line["handle"] ?? "", kind: line["kind"].flatMap { .init(text: $0) } ?? .phoneNumber)
     let isNew = machine.calls[call] == nil
     if isNew { reportsOfNow.accepted += 1 } else { reportsOfNow.refused += 1 }
@@ -170,7 +170,9 @@ extension TraceCheck {
     guard let id = number(line, "id") else { return }
     let error: SystemMachine.ExtensionError? =
       line["extension"] == "false" ? .invalidClientProcess : rules.hasFilteringEntitlement ? nil : .missingEntitlement
-    expect(.extensionPushed(id), code: error?.rawValue, .r15, Self.patience, "the extension's push was not answered within 5 s")
+    expect(
+      .extensionPushed(id), code: error?.rawValue, by: .r15, within: Self.patience,
+      text: "the extension's push was not answered within 5 s")
   }
 
   /// R29: whether the SDK could read the keychain.

@@ -33,24 +33,35 @@ extension TraceCheck {
     case .violation(let rule, let text):
       found(rule, .app, text)
       if rule == .r1 { unpunished = Since(time: now, position: position) }
-    case .reported(let call, let code): expect(.reported(call), code: code?.rawValue, .r4, nil, "")
+    case .reported(let call, let code): expect(.reported(call), code: code?.rawValue, by: .r4, within: nil, text: "")
     case .requested(let id, let code):
-      expect(.requested(id.raw), code: code?.rawValue, .r7, Self.patience, "the request was not answered within 5 s")
+      expect(
+        .requested(id.raw), code: code?.rawValue, by: .r7, within: Self.patience, text: "the request was not answered within 5 s")
     case .didDeactivate:
-      expect(.didDeactivate, .r8, Self.patience, "the last call with audio is over, and didDeactivate did not come within 5 s")
+      expect(
+        .didDeactivate, by: .r8, within: Self.patience,
+        text: "the last call with audio is over, and didDeactivate did not come within 5 s")
     case .startCall:
-      if isExact { expect(.startCall, .r17, Self.patience, "Recents was tapped, and the app was not notified within 5 s") }
+      if isExact {
+        expect(.startCall, by: .r17, within: Self.patience, text: "Recents was tapped, and the app was not notified within 5 s")
+      }
     case .route(let route, _):
       let text =
         routeRule == .r20 ? "setCategory in a call did not switch the speaker off" : "the route was changed without a new rate"
-      expect(.route(route.rawValue), routeRule, Self.slack, text)
+      expect(.route(route.rawValue), by: routeRule, within: Self.slack, text: text)
     case .capture:
-      if isExact { expect(.capture, .r23, Self.patience, "what is captured without permission is not silent") }
-    case .microphonePrompt: if isExact { expect(.microphonePrompt, .r23, Self.patience, "no prompt for the microphone") }
+      if isExact { expect(.capture, by: .r23, within: Self.patience, text: "what is captured without permission is not silent") }
+    case .microphonePrompt:
+      if isExact { expect(.microphonePrompt, by: .r23, within: Self.patience, text: "no prompt for the microphone") }
     case .socketsDie:
-      if isExact { expect(.socketsDie, .r27, Self.patience, "sockets lived longer than 30 s in the background without a call") }
+      if isExact {
+        expect(
+          .socketsDie, by: .r27, within: Self.patience, text: "sockets lived longer than 30 s in the background without a call")
+      }
     case .unlockedOnce:
-      if isExact { expect(.unlockedOnce, .r29, Self.patience, "the keychain stayed closed after the first unlock") }
+      if isExact {
+        expect(.unlockedOnce, by: .r29, within: Self.patience, text: "the keychain stayed closed after the first unlock")
+      }
     case .timedOut(let id, let request):
       // the app is not at fault for its completion then
       if let trace = actions.first(where: { $0.value == id })?.key { foreign.insert(trace) }
@@ -60,7 +71,7 @@ extension TraceCheck {
     }
   }
 
-  mutating func expect(_ output: Output, code: Int? = nil, _ rule: Rule, _ time: Duration?, _ text: String) {
+  mutating func expect(_ output: Output, code: Int? = nil, by rule: Rule, within time: Duration?, text: String) {
     awaited.append(
       Awaited(output: output, code: code, rule: rule, due: time.map { now + $0 }, position: position, text: text))
   }
@@ -75,7 +86,8 @@ extension TraceCheck {
     for (id, call) in machine.calls where call.phase == .ended {
       machine.calls[id] = nil
       if endedByApp[id] == nil { endedByApp[id] = isAppsLine }
-      (ringing[id], connectedAt[id]) = (nil, nil)
+      ringing[id] = nil
+      connectedAt[id] = nil
     }
   }
 
@@ -163,12 +175,28 @@ extension TraceCheck {
         .r4, .system, "the process ended after a push whose only report was refused as existing: it did not count",
         at: since.position)
     }
-    (unpunished, unconfirmedReport, reportsOfNow, hasReported) = (nil, nil, (0, 0), false)
-    (hasBegun, firstUse, owed, awaited, actions) = (false, nil, [], [], [:])
-    (overlapping, foreign, activation, zeroRate, isAudioUnknown) = ([:], [], nil, nil, false)
-    (providers, hasDelegate, lastTap, madeRoomAt, lastCompletion) = (0, false, nil, nil, nil)
+    unpunished = nil
+    unconfirmedReport = nil
+    reportsOfNow = (0, 0)
+    hasReported = false
+    hasBegun = false
+    firstUse = nil
+    owed = []
+    awaited = []
+    actions = [:]
+    overlapping = [:]
+    foreign = []
+    activation = nil
+    zeroRate = nil
+    isAudioUnknown = false
+    providers = 0
+    hasDelegate = false
+    lastTap = nil
+    madeRoomAt = nil
+    lastCompletion = nil
     machine.exited()
     noteEnds()
-    (ringing, connectedAt) = ([:], [:])
+    ringing = [:]
+    connectedAt = [:]
   }
 }

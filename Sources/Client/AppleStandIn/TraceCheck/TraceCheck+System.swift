@@ -142,7 +142,8 @@ extension TraceCheck {
   private mutating func didBegin() {
     if hasBegun, !isPartial { found(.r12, .system, "providerDidBegin comes a second time") }
     if let firstUse { verdict.measure(.r12, "providerDidBegin after the provider's first use", now - firstUse.time) }
-    (hasBegun, firstUse) = (true, nil)
+    hasBegun = true
+    firstUse = nil
   }
 
   private mutating func didReset() {
@@ -151,13 +152,18 @@ extension TraceCheck {
     }
     give(.systemReset(.callServices))
     awaited.removeAll { if case .reported = $0.output { false } else { true } }
-    (owed, activation, hasBegun, firstUse) = ([], nil, false, nil)
+    owed = []
+    activation = nil
+    hasBegun = false
+    firstUse = nil
   }
 
   /// A report was accepted: without the background mode a reset must follow.
   private mutating func judgeBackgroundMode() {
     guard header?.hasVoIPBackgroundMode == false else { return }
-    expect(.didReset, .r21, Self.patience, "the app has no background mode voip, and its report was accepted without a reset")
+    expect(
+      .didReset, by: .r21, within: Self.patience,
+      text: "the app has no background mode voip, and its report was accepted without a reset")
   }
 
   // MARK: audio
@@ -171,7 +177,8 @@ extension TraceCheck {
     verdict.measure(isActivationOptional ? .r9 : .r8, what, now - since.time)
     confirm(isActivationOptional ? .r9 : .r8)
     machine.activatesAt = nil
-    (activation, isAudioUnknown) = (nil, false)
+    activation = nil
+    isAudioUnknown = false
     var out: [SystemMachine.Action] = []
     let isCellularCall = machine.isCellularCall
     machine.isCellularCall = false
@@ -209,7 +216,8 @@ extension TraceCheck {
     } else if isExact, rate != self.rate {
       found(.r28, .system, "the rate changes from \(self.rate) to \(rate) Hz without a moment of 0 Hz")
     }
-    (zeroRate, self.rate) = (nil, rate)
+    zeroRate = nil
+    self.rate = rate
   }
 
   private mutating func prompted() {

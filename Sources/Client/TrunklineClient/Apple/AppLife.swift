@@ -5,7 +5,7 @@
 
   /// The app's state as UIKit and AVFAudio report it, without linking UIKit: an extension has none.
   public enum AppLife {
-    /// The simulator gets no VoIP push, and CallKit shows nothing there (CFG-7).
+    /// The simulator gets no VoIP push, and CallKit shows nothing there.
     public static var isSimulator: Bool {
       #if targetEnvironment(simulator)
         true

@@ -69,7 +69,8 @@
       guard let handle, !ownsSession || (try? session.setActive(true)) != nil,
         let made = VoiceRender(handle.captured, handle.played), made.start()
       else { return false }
-      (render, sampleRate) = (made, session.sampleRate)
+      render = made
+      sampleRate = session.sampleRate
       handle.expectBursts(of: Int((session.ioBufferDuration * Double(AudioHandle.sampleRateHz)).rounded(.up)))
       return true
     }

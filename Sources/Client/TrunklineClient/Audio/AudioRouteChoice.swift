@@ -29,7 +29,9 @@ struct AudioRouteChoice: Sendable {
   /// False: the route is not available, and nothing changes.
   mutating func choose(_ route: AudioRoute?, into actions: inout [Action]) -> Bool {
     if let route, !list.available.contains(where: { $0.id == route.id }) { return false }
-    (chosen, isFallback, isInUse) = (route, false, false)
+    chosen = route
+    isFallback = false
+    isInUse = false
     actions.append(.use(route))
     return true
   }
@@ -40,13 +42,15 @@ struct AudioRouteChoice: Sendable {
     guard let chosen else { return }
     guard let there = list.available.first(where: { $0.id == chosen.id }) else {
       guard !isFallback else { return }
-      (isFallback, isInUse) = (true, false)
+      isFallback = true
+      isInUse = false
       actions.append(.use(nil))
       actions.append(.fellBack(from: chosen))
       return
     }
     if isFallback {
-      (isFallback, self.chosen) = (false, there)
+      isFallback = false
+      self.chosen = there
       actions.append(.use(there))
       actions.append(.returned(to: there))
     }

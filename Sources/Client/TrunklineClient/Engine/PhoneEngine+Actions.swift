@@ -16,7 +16,7 @@ extension PhoneEngine {
     case .complete(let id, let isDone): parts.system.perform(.complete(id, isDone))
     case .socket(let action): perform(action, of: 0)
     case .further(let session, let action): perform(action, of: session)
-    case .post(let reject, let call, let wake, let gateway): post(reject, call, wake, gateway)
+    case .post(let reject, let call, let wake, let gateway): post(reject, of: call, wake: wake, to: gateway)
     case .media(let call, let request): media?.give(.call(call, request))
     case .audio(let request): perform(request)
     case .listen(let call): media?.give(.listen(call))
@@ -122,7 +122,7 @@ extension PhoneEngine {
     }
   }
 
-  private func post(_ reject: CallReject, _ call: Identifier, _ wake: Redacted<String>, _ gateway: String?) {
+  private func post(_ reject: CallReject, of call: Identifier, wake: Redacted<String>, to gateway: String?) {
     guard let url = Self.httpAddress(of: gateway ?? parts.gateway, path: "/calls/\(call)/reject") else { return }
     parts.sockets.post(url, bearer: wake.exposed, body: reject.json)
   }
@@ -134,7 +134,8 @@ extension PhoneEngine {
     parts.scheme = parts.scheme == "ws" ? "http" : "https"
     let socket = "/v1/connect"
     let before = parts.path.hasSuffix(socket) ? String(parts.path.dropLast(socket.count)) : ""
-    (parts.path, parts.query) = (before + "/v1" + path, nil)
+    parts.path = before + "/v1" + path
+    parts.query = nil
     return parts.string
   }
 

@@ -291,7 +291,8 @@ actor PhoneEngine {
         engine.give(.timer)
       }
     }
-    (timer, timerDue) = (made, due)
+    timer = made
+    timerDue = due
     made.resume()
   }
 }

@@ -47,7 +47,8 @@ final class PhoneTrace: Sendable {
   var text: [String] {
     state.withLock { state in
       var header = header
-      (header.dropped, header.lines) = (state.dropped, state.lines.count)
+      header.dropped = state.dropped
+      header.lines = state.lines.count
       return [header.line.description] + state.lines
     }
   }

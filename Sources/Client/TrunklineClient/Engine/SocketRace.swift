@@ -20,7 +20,8 @@ struct SocketRace {
       guard !isOpen else { return .nothing }
       let winner = attempts.remove(at: index)
       abandon()
-      (attempts, isOpen) = ([winner], true)
+      attempts = [winner]
+      isOpen = true
       return .opened
     case .received: return isOpen ? .received : .nothing
     case .closed:

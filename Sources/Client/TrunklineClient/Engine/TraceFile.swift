@@ -31,7 +31,8 @@ final class TraceFile: @unchecked Sendable {
       _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
     }
     guard let opened = FileHandle(forWritingAtPath: path), let end = try? opened.seekToEnd() else { return nil }
-    (handle, size) = (opened, Int(clamping: end))
+    handle = opened
+    size = Int(clamping: end)
     return opened
   }
 }

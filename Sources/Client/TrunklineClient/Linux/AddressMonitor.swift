@@ -45,7 +45,7 @@
         return
       }
       let thread = Thread {
-        Self.watch(netlink, read, changed)
+        Self.watch(netlink, until: read, changed)
         close(netlink)
         close(read)
       }
@@ -62,7 +62,7 @@
       if let end { close(end) }
     }
 
-    private static func watch(_ netlink: Int32, _ stop: Int32, _ changed: @Sendable () -> Void) {
+    private static func watch(_ netlink: Int32, until stop: Int32, _ changed: @Sendable () -> Void) {
       var polls = [pollfd(fd: netlink, events: Int16(POLLIN), revents: 0), pollfd(fd: stop, events: Int16(POLLIN), revents: 0)]
       var buffer = [UInt8](repeating: 0, count: 8_192)
       var isPending = false

@@ -10,13 +10,13 @@
   /// acknowledged for 6 s (RFC 5482, RFC 9293 §3.8.4): the network has changed, or a firewall has forgotten the connection. The
   /// owner then makes a new one.
   func limitPatience(ofSocket socket: Int32) {
-    func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+    func set(level: Int32, option: Int32, value: Int32) {
       var value = value
       setsockopt(socket, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
-    set(SOL_SOCKET, SO_KEEPALIVE, 1)
-    set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, keepAliveIdleSeconds)
-    set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, keepAliveIntervalSeconds)
-    set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, unacknowledgedMilliseconds)
+    set(level: SOL_SOCKET, option: SO_KEEPALIVE, value: 1)
+    set(level: Int32(IPPROTO_TCP), option: TCP_KEEPIDLE, value: keepAliveIdleSeconds)
+    set(level: Int32(IPPROTO_TCP), option: TCP_KEEPINTVL, value: keepAliveIntervalSeconds)
+    set(level: Int32(IPPROTO_TCP), option: TCP_USER_TIMEOUT, value: unacknowledgedMilliseconds)
   }
 #endif

@@ -102,7 +102,7 @@
     }
 
     /// Waits until the socket is ready, the owner has a command, or the deadline has passed.
-    private func wait(_ socket: Int32, _ wanted: Int32, until deadline: ContinuousClock.Instant? = nil) throws(Ended) -> Bool {
+    private func wait(_ socket: Int32, for wanted: Int32, until deadline: ContinuousClock.Instant? = nil) throws(Ended) -> Bool {
       var polls = [
         pollfd(fd: socket, events: Int16(wanted), revents: 0), pollfd(fd: wakeUp.read, events: Int16(POLLIN), revents: 0),
       ]
@@ -148,7 +148,7 @@
       defer { if !isConnected { Glibc.close(made) } }
       if Glibc.connect(made, entry.ai_addr, entry.ai_addrlen) != 0 {
         guard errno == EINPROGRESS else { throw Ended(why: String(cString: strerror(errno))) }
-        while try !wait(made, POLLOUT, until: deadline) { if isClosing { throw Ended(why: "closed") } }
+        while try !wait(made, for: POLLOUT, until: deadline) { if isClosing { throw Ended(why: "closed") } }
         var (failure, length): (Int32, socklen_t) = (0, 4)
         guard getsockopt(made, SOL_SOCKET, SO_ERROR, &failure, &length) == 0, failure == 0 else {
           throw Ended(why: String(cString: strerror(failure)))
@@ -175,7 +175,7 @@
       }
       var buffer = [UInt8](repeating: 0, count: Self.datagramBytes)
       while true {
-        let isReady = try wait(socket, POLLIN)
+        let isReady = try wait(socket, for: POLLIN)
         let (messages, isClosing) = drain()
         for message in messages {
           guard Glibc.send(socket, message, message.count, Int32(MSG_NOSIGNAL)) < 0, errno == ECONNREFUSED else { continue }
@@ -215,7 +215,7 @@
       if let tls { try decrypt(tls) }
       var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
       while true {
-        let isReady = try wait(socket, unsent.isEmpty ? POLLIN : POLLIN | POLLOUT)
+        let isReady = try wait(socket, for: unsent.isEmpty ? POLLIN : POLLIN | POLLOUT)
         let (messages, isClosing) = drain()
         // whole messages or none: a partial one would break the stream
         for message in messages where unsent.count < Self.unsentBytes { try encrypt(message, tls, &unsent) }
@@ -251,7 +251,7 @@
         try flush(socket, &unsent)
         if let failure { throw failure }
         if tls.isOpen { return }
-        while try !wait(socket, unsent.isEmpty ? POLLIN : POLLIN | POLLOUT, until: deadline) {
+        while try !wait(socket, for: unsent.isEmpty ? POLLIN : POLLIN | POLLOUT, until: deadline) {
           if isClosing { throw Ended(why: "closed") }
         }
         let count = recv(socket, &buffer, buffer.count, 0)

@@ -156,7 +156,7 @@
         for command in drained {
           switch command {
           case .connect(let number, let endpoint, let interface):
-            if slots.indices.contains(number) { open(slots[number], endpoint, interface, context) }
+            if slots.indices.contains(number) { open(slots[number], to: endpoint, over: interface, in: context) }
           case .send(let number, let text):
             guard slots.indices.contains(number) else { continue }
             slots[number].outgoing.append(text)
@@ -177,9 +177,14 @@
         if !slot.isOpen { (slot.socket, slot.closeCode, slot.isAbandoned) = (nil, nil, slot.socket != nil) }
       }
 
-      private func open(_ slot: Slot, _ endpoint: Endpoint, _ interface: Interface?, _ context: OpaquePointer) {
-        (slot.outgoing, slot.incoming, slot.closeCode, slot.peerCode, slot.isOpen) = ([], [], nil, 1006, false)
-        (slot.isAbandoned, slot.endpoint) = (false, endpoint)
+      private func open(_ slot: Slot, to endpoint: Endpoint, over interface: Interface?, in context: OpaquePointer) {
+        slot.outgoing = []
+        slot.incoming = []
+        slot.closeCode = nil
+        slot.peerCode = 1006
+        slot.isOpen = false
+        slot.isAbandoned = false
+        slot.endpoint = endpoint
         var info = lws_client_connect_info()
         info.context = context
         info.port = Int32(endpoint.port)
@@ -219,12 +224,13 @@
         switch reason {
         case LWS_CALLBACK_CLIENT_ESTABLISHED:
           if slot.isAbandoned { return -1 }
-          (slot.isOpen, slot.socket) = (true, wsi)
+          slot.isOpen = true
+          slot.socket = wsi
           limitPatience(ofSocket: lws_get_socket_fd(wsi))
           owner.opened(slot.endpoint, at: peerAddress(ofSocket: lws_get_socket_fd(wsi)))
           owner.handler(slot.number, .opened)
           lws_callback_on_writable(wsi)
-        case LWS_CALLBACK_CLIENT_RECEIVE: return received(slot, wsi, bytes, count)
+        case LWS_CALLBACK_CLIENT_RECEIVE: return received(slot, wsi: wsi, bytes: bytes, count: count)
         case LWS_CALLBACK_CLIENT_WRITEABLE: return write(slot, wsi)
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
           if let bytes, count >= 2 {
@@ -240,11 +246,12 @@
       }
 
       private func ended(_ slot: Slot, _ why: String?) {
-        (slot.isOpen, slot.socket) = (false, nil)
+        slot.isOpen = false
+        slot.socket = nil
         owner.handler(slot.number, .closed(slot.peerCode, why))
       }
 
-      private func received(_ slot: Slot, _ wsi: OpaquePointer, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int32 {
+      private func received(_ slot: Slot, wsi: OpaquePointer, bytes: UnsafeMutableRawPointer?, count: Int) -> Int32 {
         if let bytes, count > 0 { slot.incoming.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count)) }
         guard slot.incoming.count <= WebSocketPool.messageLimit else { return -1 }
         if lws_is_final_fragment(wsi) != 0, lws_remaining_packet_payload(wsi) == 0 {

@@ -29,7 +29,9 @@ final class PhoneLogger: Sendable {
 
   private func set(_ sink: Sink?, minimum: Phone.LogEntry.Level, isEarly: Bool) {
     state.withLock { state in
-      (state.sink, state.minimum, state.isEarly) = (sink, minimum, isEarly)
+      state.sink = sink
+      state.minimum = minimum
+      state.isEarly = isEarly
       if sink == nil { (state.waiting, state.dropped) = ([], 0) }
     }
     drainLater()

@@ -6,12 +6,12 @@ import TrunklineTURN
 /// Connections to TURN servers: each is on a thread of its own, which gives its news to the media thread.
 extension MediaLoop {
   func handleRelayed(_ id: Identifier, _ live: Live) {
-    for (number, server) in output.connects { connect(number, server, id, live) }
+    for (number, server) in output.connects { connect(number, to: server, of: id, live: live) }
     output.forEachRelayed { bytes, number in live.relays[number]?.send(Array(bytes)) }
     for number in output.disconnects { live.relays.removeValue(forKey: number)?.close() }
   }
 
-  private func connect(_ number: Int, _ server: TURNServer, _ id: Identifier, _ live: Live) {
+  private func connect(_ number: Int, to server: TURNServer, of id: Identifier, live: Live) {
     let (address, thread) = (RelayAddress(server), thread)
     func give(_ event: RelayEvent) -> Bool { thread.give(.init(call: id, connection: number, event: event)) }
     let made = thread.sockets?.openRelay(address) { [weak thread] event in

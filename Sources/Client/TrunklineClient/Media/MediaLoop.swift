@@ -180,17 +180,17 @@ final class MediaLoop {
     var index = polls.startIndex
     for (id, live) in calls {
       for socket in live.sockets {
-        if polls[index].revents != 0 { receive(id, live, socket, buffer) }
+        if polls[index].revents != 0 { receive(id, live: live, on: socket, into: buffer) }
         index += 1
       }
       for socket in live.oldSockets {
-        if polls[index].revents != 0 { receive(id, live, socket, buffer) }
+        if polls[index].revents != 0 { receive(id, live: live, on: socket, into: buffer) }
         index += 1
       }
     }
   }
 
-  private func receive(_ id: Identifier, _ live: Live, _ socket: DatagramSocket, _ buffer: UnsafeMutableRawBufferPointer) {
+  private func receive(_ id: Identifier, live: Live, on socket: DatagramSocket, into buffer: UnsafeMutableRawBufferPointer) {
     while let (count, from) = socket.receive(into: buffer) {
       let (now, datagram) = (MonotonicTime.now(), UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
       live.media.receive(datagram, from: from, to: socket.local, at: now, into: &output)

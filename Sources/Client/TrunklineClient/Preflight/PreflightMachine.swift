@@ -121,7 +121,8 @@ struct PreflightMachine: Sendable {
 
   private mutating func echo(_ now: Instant, _ actions: inout [Action]) {
     echoesLeft -= 1
-    (echoedAt, echoDue) = (now, now + Self.time)
+    echoedAt = now
+    echoDue = now + Self.time
     actions.append(.echo)
   }
 
@@ -137,7 +138,8 @@ struct PreflightMachine: Sendable {
   }
 
   private mutating func networkFailed() {
-    (echoDue, echoesLeft) = (nil, 0)
+    echoDue = nil
+    echoesLeft = 0
     result.network = .init(isGood: false, roundTripMilliseconds: nil, error: .notConnected)
   }
 
@@ -232,7 +234,8 @@ struct PreflightMachine: Sendable {
   private mutating func finishIfDone(_ now: Instant, _ actions: inout [Action]) {
     guard !isFinished, echoDue == nil, attempts.isEmpty, callDue == nil else { return }
     if result.network.isGood, !hasCalled {
-      (hasCalled, callDue) = (true, now + Self.callTime)
+      hasCalled = true
+      callDue = now + Self.callTime
       return actions.append(.call)
     }
     isFinished = true

@@ -88,7 +88,8 @@ public struct PushPayload: Sendable, Equatable {
   public mutating func openCaller(by secrets: any SecretStore) {
     guard let sealed, let key = secrets.read(SecretKey.sealKey), let caller = SealedCaller.open(sealed, call: call, key: key)
     else { return }
-    (self.caller, self.sealed) = (caller, nil)
+    self.caller = caller
+    self.sealed = nil
   }
 
   /// The payload as a VoIP push carries it.

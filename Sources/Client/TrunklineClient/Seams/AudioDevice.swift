@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Microphone and loudspeaker, in four phases (AUD-4). All calls are made on one queue, in this order; if a phase returns false,
+/// Microphone and loudspeaker, in four phases. All calls are made on one queue, in this order; if a phase returns false,
 /// or does not return within 3 s, the call fails. `release` may be called at any time and implies `stop`.
 ///
 /// | phase | bound to | what it does |
