@@ -1,9 +1,11 @@
 import Foundation
 import JSONWebToken
 import Synchronization
+import TestSockets
 import Testing
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 @testable import AppServer
 
@@ -24,10 +26,10 @@ import TrunklinePlatform
         return chunk
       }
     }
-    func last(_ why: APIError) -> [UInt8] { Array("LAST \(why.code.rawValue)\n".utf8) }
+    func last(_ why: HTTPProblem) -> [UInt8] { Array("LAST \(why.code)\n".utf8) }
   }
 
-  private static let held = Mutex<[RouteTable.Answer]>([])
+  private static let held = Mutex<[AdminRequest.Answer]>([])
   private static let isHeld = DispatchSemaphore(value: 0)
   private static func start(token: String? = nil, tokens: [APIToken] = [], amount: Int = 5, chunk: Int = 5) throws -> AdminServer
   {
@@ -36,15 +38,15 @@ import TrunklinePlatform
       response.stream = Ticks(amount, chunk: chunk)
       return response
     }
-    let rows = RouteTable([
-      .init(Route("health", .get, "/healthz", nil)) { _, answer in answer(.text(200, "well")) },
-      .init(Route("metrics", .get, "/metrics", .read)) { _, answer in answer(.text(200, "metrics")) },
-      .init(Route("events", .get, "/v1/events", .read)) { _, answer in answer(stream()) },
-      .init(Route("later", .get, "/v1/later", .read)) { _, answer in
+    let rows = AdminRoutes([
+      .init(AdminRoute("health", .get, "/healthz", nil)) { _, answer in answer(.text(200, "well")) },
+      .init(AdminRoute("metrics", .get, "/metrics", .read)) { _, answer in answer(.text(200, "metrics")) },
+      .init(AdminRoute("events", .get, "/v1/events", .read)) { _, answer in answer(stream()) },
+      .init(AdminRoute("later", .get, "/v1/later", .read)) { _, answer in
         held.withLock { $0.append { _ in answer(stream()) } }
         isHeld.signal()
       },
-      .init(Route("put", .put, "/v1/directory/{scope}", .users, acceptsImports: true)) { _, answer in answer(.text(200, "put")) },
+      .init(AdminRoute(importing: "put", .put, "/v1/directory/{scope}", .users)) { _, answer in answer(.text(200, "put")) },
     ])
     return try AdminServer.start(
       .init(address: SocketAddress(.loopback, 0), token: token.map { Redacted(Array($0.utf8)) }, tokens: tokens), routes: rows,

@@ -1,8 +1,10 @@
 import Foundation
 import JSONWebToken
+import TestSockets
 import Testing
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 @testable import AppServer
 
@@ -14,15 +16,16 @@ import TrunklinePlatform
   }
 
   /// Rows of each scope whose handler says what it got.
-  private static let routes = RouteTable(
+  private static let routes = AdminRoutes(
     [
-      Route("open", .get, "/healthz", nil), Route("metrics", .get, "/metrics", .read), Route("list", .get, "/v1/calls", .read),
-      Route("make", .post, "/v1/calls", .calls), Route("hangUp", .post, "/v1/calls/{call}/hangup", .calls),
-      Route("trace", .get, "/v1/traces/{trace}", .admin), Route("disable", .post, "/v1/trunks/{trunk}/disable", .admin),
-      Route("replace", .put, "/v1/directory/{scope}", .users, acceptsImports: true),
-      Route("empty", .delete, "/v1/directory/{scope}", .users),
+      AdminRoute("open", .get, "/healthz", nil), AdminRoute("metrics", .get, "/metrics", .read),
+      AdminRoute("list", .get, "/v1/calls", .read),
+      AdminRoute("make", .post, "/v1/calls", .calls), AdminRoute("hangUp", .post, "/v1/calls/{call}/hangup", .calls),
+      AdminRoute("trace", .get, "/v1/traces/{trace}", .admin), AdminRoute("disable", .post, "/v1/trunks/{trunk}/disable", .admin),
+      AdminRoute(importing: "replace", .put, "/v1/directory/{scope}", .users),
+      AdminRoute("empty", .delete, "/v1/directory/{scope}", .users),
     ].map { route in
-      RouteTable.Row(route) { request, answer in
+      AdminRoutes.Row(route) { request, answer in
         let body = String(decoding: request.body, as: UTF8.self)
         let text = "\(request.method) \(request.path) ?\(request.target.query) \(body)"
         // From another thread, as control will.
@@ -186,7 +189,7 @@ import TrunklinePlatform
     ])
     func code(_ bearer: String, at milliseconds: Int64) -> APIError.Code? {
       do {
-        var request = try HTTPRequest("GET", "/v1/calls")
+        var request = try HTTPRequest("GET", target: "/v1/calls")
         request.authorization = Redacted("Bearer " + bearer)
         _ = try access.client(of: request, at: Instant(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000))
         return nil

@@ -3,6 +3,7 @@ import AppSessions
 import Foundation
 import JSONWebToken
 import Logging
+import TestSockets
 import Testing
 import TrunklineAppProtocol
 import TrunklineBytes

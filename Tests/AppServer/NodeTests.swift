@@ -1,6 +1,7 @@
 import AppServer
 import AppSessions
 import Foundation
+import TestSockets
 import Testing
 import TrunklineAppProtocol
 import TrunklineBytes

@@ -1,9 +1,11 @@
 import AppServer
 import Foundation
 import Synchronization
+import TestSockets
 import Testing
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 @Suite(.serialized) struct PageTests {
   func fixture() throws -> Fixture {
@@ -164,7 +166,7 @@ import TrunklinePlatform
         ])
     }
     let files = TLSFiles(certificate: certificate, key: key)
-    #expect(throws: TLSError.self) { try Fixture { $0.tls = files } }
+    #expect(throws: TLSFailure.self) { try Fixture { $0.tls = files } }
     try make("first")
     let fixture = try Fixture { settings in
       settings.tls = files
@@ -197,8 +199,8 @@ import TrunklinePlatform
     #expect(try subject().contains("CN = second"))
   }
 
-  private func reload(_ fixture: Fixture) -> TLSError? {
-    nonisolated(unsafe) var result: TLSError?
+  private func reload(_ fixture: Fixture) -> TLSFailure? {
+    nonisolated(unsafe) var result: TLSFailure?
     let done = DispatchSemaphore(value: 0)
     fixture.app.reloadCertificates { error in
       result = error

@@ -1,5 +1,6 @@
 import AppSessions
 import Foundation
+import TestSockets
 import Testing
 import TrunklineAppProtocol
 import TrunklineBytes

@@ -27,7 +27,7 @@ import TrunklinePlatform
       (.allow(alice), .deviceRefused(.unknown)), (.revoke(user: "nobody", device: nil), .deviceRefused(.unknown)),
       (.revoke(user: "alice", device: "phone"), .done), (.allow(alice), .done),
       (.forget(user: "nobody"), .forgotten(devices: 0, grants: 0)), (.setTrunk("carrier", isDisabled: true), .done),
-      (.forgetNode("none"), .done), (.restoreGrants, .restoring(users: 0)),
+      (.forgetNode("none"), .done), (.restoreGrants, .restored(users: 0)),
     ]
     for (index, (operation, expected)) in others.enumerated() {
       guard case .operation(let answer)? = surroundings.ask(.operation(operation), 2 + UInt64(index)) else {

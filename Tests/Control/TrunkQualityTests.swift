@@ -34,10 +34,10 @@ import TrunklinePlatform
   }
 
   @Test(arguments: [
-    ("busy", CallOutcome.busy), ("unanswered", .unanswered), ("declined", .rejected), ("trunkFailed", .failed),
+    ("busy", InviteOutcome.busy), ("unanswered", .unanswered), ("declined", .rejected), ("trunkFailed", .failed),
     ("notFound", .failed), ("callerCancelled", .abandoned),
   ])
-  func `a refused INVITE has an outcome by its reason`(reason: String, outcome: CallOutcome) throws {
+  func `a refused INVITE has an outcome by its reason`(reason: String, outcome: InviteOutcome) throws {
     #expect(try record(reason).outcome == outcome)
   }
 
@@ -65,7 +65,7 @@ import TrunklinePlatform
   @Test func `each outcome of a trunk's outgoing calls has its row from the start, so that the first one is a step from 0`() {
     let metrics = TrunkMetrics()
     metrics.publish([TrunkStatus(trunk: "carrier")])
-    #expect(samples(metrics, "trunkline_trunk_attempts_total").count == CallOutcome.allCases.count)
+    #expect(samples(metrics, "trunkline_trunk_attempts_total").count == InviteOutcome.allCases.count)
     #expect(samples(metrics, "trunkline_trunk_audio_total").count == AudioHeard.allCases.count)
   }
 

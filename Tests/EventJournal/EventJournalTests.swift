@@ -1,4 +1,5 @@
 import Foundation
+import LineFiles
 import Testing
 import TrunklineBytes
 
@@ -94,7 +95,7 @@ import TrunklineBytes
     ])
     #expect(written == 1)
     #expect(EventReader(folder: folder).read(after: 0, most: 9).events.map(\.position) == [1])
-    #expect(throws: EventJournalError.self) { try EventJournal(folder: "/nowhere/at/all") }
+    #expect(throws: AppendLogError.self) { try EventJournal(folder: "/nowhere/at/all") }
   }
 
   @Test(arguments: [
@@ -117,7 +118,8 @@ import TrunklineBytes
     }
     #expect(segments().count == 1 && segments()[0].bytes > 4 * Limits.readBytes)
     #expect(EventReader(folder: folder).range == (1, 400))
-    for after in UInt64(0)...400 {
+    // Around each of the longest lines, and between them.
+    for after in UInt64(0)...400 where [0, 1, 49].contains(after % 50) || after % 11 == 0 {
       let look = EventReader(folder: folder).look(after: after, most: 1, entries: 1) { _, _ in true }
       #expect(look.events.map(\.position) == (after < 400 ? [after + 1] : []), "behind \(after)")
       #expect(!look.isGap)
@@ -146,6 +148,39 @@ import TrunklineBytes
         #expect(looks <= 1_000)
       }
       #expect(after == 1_000 && found == ["none": 0, "rare": 10, "call.started": 990][kind])
+    }
+  }
+
+  @Test func `a process killed at any octet of a segment: positions continue, and every reader gets the same events`() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    do {
+      let journal = try EventJournal(folder: folder, mostBytes: 1 << 20, segmentBytes: 400)
+      for number in 1...17 { try journal.append([entry("\(number)", bytes: number)]) }
+    }
+    let newest = try #require(segments().last)
+    let octets = try [UInt8](Data(contentsOf: URL(fileURLWithPath: newest.path)))
+    #expect(segments().count > 2 && octets.count(where: { $0 == 0x0a }) > 1)
+    for cut in 0...octets.count {
+      try Data(octets[..<cut]).write(to: URL(fileURLWithPath: newest.path))
+      let last = newest.first - 1 + UInt64(octets[..<cut].count { $0 == 0x0a })
+      // one reader is at the end when the process dies, one begins in the middle afterwards, in another segment
+      let early = EventReader(folder: folder)
+      #expect(early.read(after: last, most: 9).events.isEmpty)
+      let journal = try EventJournal(folder: folder, mostBytes: 1 << 20, segmentBytes: 400)
+      #expect(journal.last == last && journal.bytes == segments().reduce(0) { $0 + $1.bytes }, "cut at \(cut)")
+      try journal.append([entry("next", bytes: cut % 50)])
+      for reader in [early, EventReader(folder: folder)] {
+        let look = reader.read(after: last, most: 9)
+        #expect(
+          look.events.map(\.position) == [last + 1] && look.events.map(\.subject) == ["next"] && !look.isGap, "cut at \(cut)")
+      }
+      var (after, all) = (UInt64(0), [UInt64]())
+      let late = EventReader(folder: folder)
+      while let last = late.read(after: after, most: 5).events.last {
+        (after, all) = (last.position, all + (after + 1...last.position))
+      }
+      #expect(all == Array(1...last + 1), "cut at \(cut)")
+      for segment in segments() where segment.first > newest.first { unlink(segment.path) }
     }
   }
 }

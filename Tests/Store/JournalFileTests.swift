@@ -1,6 +1,7 @@
 import CallFlow
 import CallModel
 import Foundation
+import LineFiles
 import Testing
 
 @testable import Store
@@ -25,6 +26,24 @@ import Testing
     #expect(try journal.lines() == [journalEntry(1)])
     try journal.add([journalEntry(2)])
     #expect(try JournalFile(path: path).lines() == [journalEntry(1), journalEntry(2)])
+  }
+
+  @Test func `a process killed at any octet leaves the calls of whole lines`() throws {
+    do {
+      let journal = try JournalFile(path: path)
+      try journal.add([journalEntry(1), journalEntry(2)])
+      try journal.change(adding: [journalEntry(3)], removing: [journalEntry(1).call])
+    }
+    let octets = Array(try folder.read("a.started").utf8)
+    let states: [[UInt64]] = [[], [1], [1, 2], [2], [2, 3]]
+    for cut in 0...octets.count {
+      try Data(octets[..<cut]).write(to: URL(fileURLWithPath: path))
+      let calls = states[octets[..<cut].count { $0 == 0x0a }]
+      let journal = try JournalFile(path: path)
+      #expect(try journal.lines() == calls.map { journalEntry($0) }, "cut at \(cut)")
+      try journal.add([journalEntry(4)])
+      #expect(try JournalFile(path: path).lines() == (calls + [4]).map { journalEntry($0) }, "cut at \(cut)")
+    }
   }
 
   @Test func `the file stays small, however many calls there were`() throws {
@@ -52,7 +71,7 @@ import Testing
   @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
   func `a full disk is an error, and the line is not taken for stored`() throws {
     let journal = try JournalFile(path: "/dev/full")
-    let error = #expect(throws: StoreError.self) { try journal.add([journalEntry(1)]) }
+    let error = #expect(throws: AppendLogError.self) { try journal.add([journalEntry(1)]) }
     #expect(error?.description == "cannot write the journal /dev/full: the disk is full")
     #expect(try journal.lines().isEmpty)
   }

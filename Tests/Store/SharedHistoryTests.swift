@@ -21,7 +21,7 @@ import TrunklineBytes
 
   init() {
     client = hub.client("n1", answers)
-    history = SharedHistory(client, HistorySettings(), counters) { [heard] in heard.list.append(($0, $1)) }
+    history = SharedHistory(client, settings: HistorySettings(), counters: counters) { [heard] in heard.list.append(($0, $1)) }
   }
 
   private func record(_ number: UInt64, _ more: (inout CallRecord) -> Void = { _ in }) -> CallRecord {

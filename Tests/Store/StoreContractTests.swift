@@ -9,21 +9,19 @@ import Testing
 /// What every journal and every sink must do; a new store adds a case to `kinds`.
 @Suite struct StoreContractTests {
   enum Kind: String, CaseIterable { case memory, file }
-  enum JournalKind: String, CaseIterable { case memory, file, sqlite }
 
-  func journal(_ kind: JournalKind, _ folder: Folder) throws -> any Journal {
+  func journal(_ kind: Kind, _ folder: Folder) throws -> any Journal {
     switch kind {
     case .memory: MemoryJournal()
     case .file: try JournalFile(path: folder.path + "/trunkline.db.started")
-    case .sqlite: try SQLiteJournal(path: folder.path + "/trunkline.db")
     }
   }
   func sink(_ kind: Kind, _ folder: Folder) throws -> any RecordSink {
     kind == .memory ? MemoryRecords() : try RecordFile(path: folder.path + "/calls.jsonl")
   }
 
-  @Test(arguments: JournalKind.allCases)
-  func `a journal holds lines until they are removed, oldest first`(kind: JournalKind) throws {
+  @Test(arguments: Kind.allCases)
+  func `a journal holds lines until they are removed, oldest first`(kind: Kind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
     try journal.add([journalEntry(2), journalEntry(1)])
@@ -33,8 +31,8 @@ import Testing
     #expect(try journal.lines() == [journalEntry(1), journalEntry(3)])
   }
 
-  @Test(arguments: JournalKind.allCases)
-  func `what is removed and what is added can come in one step`(kind: JournalKind) throws {
+  @Test(arguments: Kind.allCases)
+  func `what is removed and what is added can come in one step`(kind: Kind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
     try journal.change(adding: [journalEntry(1), journalEntry(2)], removing: [])
@@ -44,7 +42,7 @@ import Testing
     #expect(try journal.lines().isEmpty)
   }
 
-  @Test(arguments: JournalKind.allCases) func `a line given twice is one line`(kind: JournalKind) throws {
+  @Test(arguments: Kind.allCases) func `a line given twice is one line`(kind: Kind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
     try journal.add([journalEntry(1), journalEntry(1)])

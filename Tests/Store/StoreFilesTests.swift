@@ -2,21 +2,16 @@ import CallFlow
 import CallModel
 import Foundation
 import JSONWebToken
+import LineFiles
 import Testing
 
 @testable import Store
 
 @Suite struct StoreFilesTests {
-  @Test func `lines survive the process`() throws {
-    let folder = try Folder()
-    try SQLiteJournal(path: folder.path + "/a.db").add([journalEntry(1)])
-    #expect(try SQLiteJournal(path: folder.path + "/a.db").lines() == [journalEntry(1)])
-  }
-
   @Test func `a second process on the same store is told so`() throws {
     let folder = try Folder()
-    let first = try SQLiteJournal(path: folder.path + "/a.db")
-    let error = #expect(throws: StoreError.self) { try SQLiteJournal(path: folder.path + "/a.db") }
+    let first = try SQLiteFile(path: folder.path + "/a.db")
+    let error = #expect(throws: StoreError.self) { try SQLiteFile(path: folder.path + "/a.db") }
     #expect(
       error?.description == "the store is in use by another process with process id \(getpid()) (lock \(folder.path)/a.db.lock); "
         + "each gateway needs its own store.sqlite")
@@ -25,20 +20,19 @@ import Testing
 
   @Test func `a store that cannot be opened says why`() throws {
     let folder = try Folder()
-    let missing = #expect(throws: StoreError.self) { try SQLiteJournal(path: folder.path + "/no/a.db") }
+    let missing = #expect(throws: StoreError.self) { try SQLiteFile(path: folder.path + "/no/a.db") }
     #expect(missing?.description == "cannot open \(folder.path)/no/a.db.lock: No such file or directory")
     try "this is no database, however long one looks at it, and it is long enough for a header".write(
       toFile: folder.path + "/b.db", atomically: true, encoding: .utf8)
-    let strange = #expect(throws: StoreError.self) { try SQLiteJournal(path: folder.path + "/b.db") }
+    let strange = #expect(throws: StoreError.self) { try SQLiteFile(path: folder.path + "/b.db") }
     #expect(strange?.description == "cannot open the store \(folder.path)/b.db: the file is not a SQLite database")
   }
 
-  @Test(arguments: 1..<SQLiteFile.steps.count) func `a file of an earlier version keeps what is in it`(version: Int) throws {
+  @Test(arguments: 1..<SQLiteFile.steps.count) func `a file of an earlier version is migrated`(version: Int) throws {
     let folder = try Folder()
     let path = folder.path + "/a.db"
-    try SQLiteJournal(SQLiteFile(path: path, steps: Array(SQLiteFile.steps.prefix(version)))).add([journalEntry(1)])
+    _ = try SQLiteFile(path: path, steps: Array(SQLiteFile.steps.prefix(version)))
     let file = try SQLiteFile(path: path)
-    #expect(try SQLiteJournal(file).lines() == [journalEntry(1)])
     let phone = device("alice", "phone")
     try SQLiteDevices(file).apply([.stored(phone)])
     #expect(try SQLiteDevices(file).all() == [phone])
@@ -103,6 +97,21 @@ import Testing
     #expect(try folder.read("calls.jsonl") == "{\"call\":1}\n")
   }
 
+  @Test func `a process killed at any octet leaves whole records, which a start finds`() throws {
+    let folder = try Folder()
+    let path = folder.path + "/calls.jsonl"
+    try RecordFile(path: path).append([record(1), record(2)])
+    let octets = Array(try folder.read("calls.jsonl").utf8)
+    for cut in 0...octets.count {
+      try Data(octets[..<cut]).write(to: URL(fileURLWithPath: path))
+      let whole = octets[..<cut].count { $0 == 0x0a }
+      let file = try RecordFile(path: path)
+      try file.append([record(3)])
+      let found = try file.recorded(among: [record(1).call, record(2).call, record(3).call])
+      #expect(Set(found.keys) == Set((([1, 2] as [UInt64]).prefix(whole) + [3]).map { record($0).call }), "cut at \(cut)")
+    }
+  }
+
   @Test func `a file that was moved away is made anew`() throws {
     let folder = try Folder()
     let file = try RecordFile(path: folder.path + "/calls.jsonl")
@@ -116,7 +125,7 @@ import Testing
   @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
   func `a full disk is an error that leaves nothing behind`() throws {
     let file = try RecordFile(path: "/dev/full")
-    let error = #expect(throws: StoreError.self) { try file.append([record(1)]) }
+    let error = #expect(throws: AppendLogError.self) { try file.append([record(1)]) }
     #expect(error?.description == "cannot write the records file /dev/full: the disk is full")
   }
 }

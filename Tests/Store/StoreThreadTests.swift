@@ -32,16 +32,6 @@ import TrunklinePlatform
     next.stop()
   }
 
-  @Test func `lines that an earlier version left in the database get their record`() throws {
-    let folder = try Folder()
-    let (path, records) = (folder.path + "/a.db", folder.path + "/calls.jsonl")
-    try SQLiteJournal(path: path).add([journalEntry(1)])
-    let store = try CallStore(sqlite: path, records: records, readiness: Readiness(), logger: Logger(label: "test"))
-    store.stop()
-    #expect(try folder.read("calls.jsonl").contains("gatewayRestart"))
-    #expect(try SQLiteJournal(path: path).lines().isEmpty && JournalFile(path: path + ".started").lines().isEmpty)
-  }
-
   @Test func `a record that waits for company is written without any, and its line is removed`() throws {
     let store = Faulty()
     let calls = try CallStore(

@@ -13,8 +13,8 @@ import TrunklinePlatform
     let histogram = Histogram(bounds: [0.1, 1])
     for value in [0.05, 0.5, 0.5, 7] { histogram.record(value) }
     registry.register([
-      .counters("trunkline_test_drops_total", "Drops by reason.", label: "reason", drops),
-      .histogram("trunkline_test_answer_seconds", "Answer to audio.", histogram),
+      .counters("trunkline_test_drops_total", help: "Drops by reason.", label: "reason", drops),
+      .histogram("trunkline_test_answer_seconds", help: "Answer to audio.", histogram),
       MetricFamily(name: "trunkline_test_odd", help: "A \\ and a\nbreak.", kind: .gauge, labelNames: ["name"]) {
         [MetricSample(["a \"quoted\" \\ \n name"], .number(0.5)), MetricSample(["inf"], .number(.infinity))]
       },

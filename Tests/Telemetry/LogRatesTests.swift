@@ -11,7 +11,7 @@ import TrunklineBytes
   private func admit(
     _ fields: Logger.Metadata, _ level: Logger.Level = .notice, _ message: String = "refused", after: Duration = .zero
   ) -> UInt64? {
-    rates.admit("app", message, level, fields, at: start + after)
+    rates.admit("app", message: message, level: level, fields: fields, at: start + after)
   }
   private func burst(_ count: Int, _ fields: (Int) -> Logger.Metadata) -> Int { (0..<count).count { admit(fields($0)) != nil } }
 

@@ -1,4 +1,4 @@
-import HTTP
+public import WebServer
 
 /// A refusal of the admin API as problem details (RFC 9457): the code is for programs, the detail for their authors.
 ///
@@ -53,46 +53,24 @@ public struct APIError: Error, Sendable, Equatable {
   public var message: String
   public init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
 
+  public var problem: HTTPProblem { HTTPProblem(code.status, code: code.rawValue, message) }
+
   public var response: HTTPResponse {
-    var response = HTTPResponse.problem(code.status, code, message)
+    var response = problem.response
     if code == .tooMany || code == .inFlight || code == .overload { response.headers = [("Retry-After", "1")] }
     if code == .unauthorized { response.headers = [("WWW-Authenticate", "Bearer")] }
     return response
   }
 }
 
-extension HTTPResponse {
-  /// `status` may be more specific than the code: 431 is `tooLarge`, as is 413.
-  static func problem(_ status: Int, _ code: APIError.Code, _ detail: String) -> HTTPResponse {
-    let title = ResponseHead.reason(status)
-    let text =
-      #"{"type":"about:blank","title":"\#(title)","status":\#(status),"#
-      + #""detail":"\#(escaped(detail))","code":"\#(code.rawValue)"}"# + "\n"
-    return HTTPResponse(status, contentType: "application/problem+json", body: Array(text.utf8))
-  }
-
-  /// A refusal before any handler: unreadable HTTP, or more than this server accepts.
-  static func problem(_ status: Int, _ detail: String) -> HTTPResponse {
-    let code: APIError.Code =
-      switch status {
-      case 413, 431: .tooLarge
-      case 429: .tooMany
-      case 503, 504: .overload
-      default: .badRequest
-      }
-    return problem(status, code, detail)
-  }
-
-  /// Text of a request may be part of a detail (RFC 8259 §7).
-  private static func escaped(_ text: String) -> String {
-    var escaped = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": escaped += "\\\(scalar)"
-      case _ where scalar.value < 32 || scalar.value == 127: escaped += " "
-      default: escaped.unicodeScalars.append(scalar)
-      }
+extension HTTPRequest {
+  /// A field of the query; nil if absent. A repeated or empty one is ambiguous and refused.
+  public func queryValue(_ name: String) throws(APIError) -> String? {
+    let values = target.pairs.filter { $0.name == name }
+    guard let value = values.first?.value else { return nil }
+    guard values.count == 1, !value.isEmpty else {
+      throw APIError(.badRequest, "\(name): once in a query, and not empty")
     }
-    return escaped
+    return value
   }
 }

@@ -3,6 +3,7 @@ import JSONWebToken
 import Synchronization
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 /// Identifies clients of the admin port: by token, or without one from this machine alone. The route decides what they may
 /// request.
@@ -13,7 +14,7 @@ final class AdminAccess: Sendable {
     var name: String
     fileprivate var scopes: Set<APIScope>
 
-    func check(_ route: Route) throws(APIError) {
+    func check(_ route: AdminRoute) throws(APIError) {
       guard let scope = route.scope, !scopes.contains(scope) else { return }
       throw APIError(.forbidden, "\(route.operation) needs the scope \(scope.rawValue)")
     }
@@ -36,9 +37,9 @@ final class AdminAccess: Sendable {
   }
 
   /// The limit of a request's body: more than the usual only if the client has the route's scope.
-  func bodyBytes(of head: RequestHead, _ routes: RouteTable) -> Int {
-    guard case .row(let row, _) = routes.match(head.method, head.target), row.route.bodyBytes > Limits.bodyBytes else {
-      return Limits.bodyBytes
+  func bodyBytes(of head: RequestHead, _ routes: AdminRoutes) -> Int {
+    guard case .row(let row, _) = routes.match(head.method, head.target), row.route.bodyBytes > WebServer.Limits.bodyBytes else {
+      return WebServer.Limits.bodyBytes
     }
     let given = Self.secret(head.first("authorization"))
     let mayBeLong = state.withLock { state in
@@ -48,21 +49,21 @@ final class AdminAccess: Sendable {
       }
       return Self.token(given, in: state).map { $0.scopes.contains(scope) } ?? false
     }
-    return mayBeLong ? row.route.bodyBytes : Limits.bodyBytes
+    return mayBeLong ? row.route.bodyBytes : WebServer.Limits.bodyBytes
   }
 
   /// The sink that reads a request's body as it arrives, if the client may send a long one.
-  func sink(of head: RequestHead, _ routes: RouteTable) -> (any BodySink)? {
+  func sink(of head: RequestHead, _ routes: AdminRoutes) -> (any BodySink)? {
     guard case .row(let row, _) = routes.match(head.method, head.target), let sink = row.sink,
-      bodyBytes(of: head, routes) > Limits.bodyBytes
+      bodyBytes(of: head, routes) > WebServer.Limits.bodyBytes
     else { return nil }
     return sink(head)
   }
 
   /// Whether `sink` returns one. Makes no sink.
-  func hasSink(_ head: RequestHead, _ routes: RouteTable) -> Bool {
+  func hasSink(_ head: RequestHead, _ routes: AdminRoutes) -> Bool {
     guard case .row(let row, _) = routes.match(head.method, head.target), row.sink != nil else { return false }
-    return bodyBytes(of: head, routes) > Limits.bodyBytes
+    return bodyBytes(of: head, routes) > WebServer.Limits.bodyBytes
   }
 
   func client(of request: HTTPRequest, at now: Instant) throws(APIError) -> Client {
@@ -88,7 +89,7 @@ final class AdminAccess: Sendable {
   }
 
   /// For an answer that lasts: the request's token must stay valid and keep the scope. Rates apply to requests only.
-  func licence(of request: HTTPRequest, _ route: Route) -> StreamLicence {
+  func licence(of request: HTTPRequest, _ route: AdminRoute) -> StreamLicence {
     var request = request
     request.body = []
     return StreamLicence(client: request.client) { [self, request] in
@@ -97,7 +98,7 @@ final class AdminAccess: Sendable {
           try Self.identify(request, state).client.check(route)
           return nil
         } catch {
-          return error
+          return error.problem
         }
       }
     }

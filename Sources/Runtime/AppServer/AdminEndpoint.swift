@@ -1,12 +1,13 @@
 import TrunklineBytes
+import WebServer
 
 /// Finds the row of a request and authenticates the client; the row's handler gets the request if the client has the row's scope.
 /// The row that was checked is the row that answers. A stream that continues is checked again (`StreamLicence`).
 struct AdminEndpoint: Sendable {
   let access: AdminAccess
-  let routes: RouteTable
+  let routes: AdminRoutes
 
-  func handle(_ request: HTTPRequest, at now: Instant, _ answer: @escaping RouteTable.Answer) {
+  func handle(_ request: HTTPRequest, at now: Instant, _ answer: @escaping HTTPRequest.Answer) {
     let match = routes.match(request.method, request.target)
     do throws(APIError) {
       try AdminAccess.checkPage(request)
@@ -22,7 +23,8 @@ struct AdminEndpoint: Sendable {
       case .row(let row, let arguments):
         try client.check(row.route)
         var request = request
-        (request.client, request.arguments) = (client.name, arguments)
+        request.client = client.name
+        request.arguments = arguments
         request.spend = { [access] in access.spend(client.name, at: now) }
         let licence = access.licence(of: request, row.route)
         row.handler(request) { response in

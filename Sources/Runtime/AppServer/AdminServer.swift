@@ -1,17 +1,12 @@
-import AppSessions
 public import JSONWebToken
-import Logging
-import TrunklineAppProtocol
-import TrunklineBytes
-import TrunklinePlatform
-
-/// A request of an operator at the admin port: `/healthz`, `/readyz`, `/metrics`, `/v1/calls…`.
-public typealias AdminRequest = HTTPRequest
-public typealias AdminResponse = HTTPResponse
+public import Logging
+public import TrunklineBytes
+public import TrunklinePlatform
+public import WebServer
 
 /// The admin port, on its own thread, so that it answers even when the app thread does not.
 ///
-///     let admin = try AdminServer.start(.init(address: address, token: token), routes: RouteTable(rows), logger: logger)
+///     let admin = try AdminServer.start(.init(address: address, token: token), routes: AdminRoutes(rows), logger: logger)
 ///
 /// A row's handler answers now, or later from any thread; exactly once.
 public final class AdminServer: Sendable {
@@ -22,8 +17,8 @@ public final class AdminServer: Sendable {
     public var token: Redacted<[UInt8]>?
     public var tokens: [APIToken]
     public var tls: TLSFiles?
-    var answerTime = Limits.answerTime
-    var importAnswerTime = Limits.importTime
+    var answerTime = WebServer.Limits.answerTime
+    var importAnswerTime = WebServer.Limits.sinkTime
     public init(
       address: SocketAddress, token: Redacted<[UInt8]>? = nil, tokens: [APIToken] = [], tls: TLSFiles? = nil
     ) {
@@ -35,59 +30,56 @@ public final class AdminServer: Sendable {
   }
 
   private let server: HTTPServer
-  private let delegate: AdminDelegate
+  private let access: AdminAccess
   private let settings: Settings
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound.
-  public static func start(_ settings: Settings, routes: RouteTable, logger: Logger) throws -> AdminServer {
+  public static func start(_ settings: Settings, routes: AdminRoutes, logger: Logger) throws -> AdminServer {
     let endpoint = AdminEndpoint(access: AdminAccess(settings.all(settings.tokens)), routes: routes)
+    var serving = HTTPServer.Settings(
+      name: "admin", address: settings.address, setting: "listen.admin", connections: Limits.adminConnections,
+      connectionsPerAddress: Limits.adminConnectionsPerAddress)
+    serving.tls = settings.tls
+    serving.makesRoom = true
+    serving.reserved = Limits.adminReserved
+    serving.answerTime = settings.answerTime
+    serving.sinkAnswerTime = settings.importAnswerTime
+    serving.reportsProblems = true
+    serving.bodyBytes = { endpoint.access.bodyBytes(of: $0, routes) }
+    serving.hasSink = { endpoint.access.hasSink($0, routes) }
+    serving.sink = { endpoint.access.sink(of: $0, routes) }
     let delegate = AdminDelegate(endpoint)
-    let server = try HTTPServer(
-      .init(
-        name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
-        connections: Limits.adminConnections,
-        connectionsPerAddress: Limits.adminConnectionsPerAddress, makesRoom: true, reserved: Limits.adminReserved,
-        answerTime: settings.answerTime, importAnswerTime: settings.importAnswerTime, reportsProblems: true,
-        bodyBytes: { endpoint.access.bodyBytes(of: $0, routes) }, hasSink: { endpoint.access.hasSink($0, routes) },
-        sink: { endpoint.access.sink(of: $0, routes) }), delegate: delegate, logger: logger)
-    try server.start()
-    return AdminServer(server, delegate, settings)
+    return AdminServer(try HTTPServer.start(serving, logger: logger, delegate: delegate), endpoint.access, settings)
   }
 
-  private init(_ server: HTTPServer, _ delegate: AdminDelegate, _ settings: Settings) {
-    (self.server, self.delegate, self.settings) = (server, delegate, settings)
+  private init(_ server: HTTPServer, _ access: AdminAccess, _ settings: Settings) {
+    (self.server, self.access, self.settings) = (server, access, settings)
   }
 
   /// Replaces `Settings.tokens`, from the next request on, and for streams from now on; any thread. `Settings.token` stays.
   public func replace(_ tokens: [APIToken]) {
-    delegate.endpoint.access.replace(settings.all(tokens))
+    access.replace(settings.all(tokens))
     server.distrust()
   }
 
   public var address: SocketAddress { server.address }
   /// Reads the TLS files again. `done` gets their fault, in which case the old ones stay in use.
-  public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
+  public func reloadCertificates(_ done: @escaping @Sendable (TLSFailure?) -> Void) { server.reload(done) }
   /// Any thread: streams of answers may have more data.
   public func wakeStreams() { server.wake() }
   /// Ends the thread and every connection.
   public func stop() { server.stop() }
 }
 
-private final class AdminDelegate: TransportDelegate, Sendable {
+private final class AdminDelegate: HTTPServerDelegate {
   let endpoint: AdminEndpoint
 
   init(_ endpoint: AdminEndpoint) { self.endpoint = endpoint }
 
-  func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
+  func requestReceived(_ request: HTTPRequest, answer: @escaping HTTPRequest.Answer) {
     endpoint.handle(request, at: request.received, answer)
   }
 
   func trusts(_ request: HTTPRequest) -> Bool { endpoint.access.knows(request) }
-  func webSocketOpened(_ id: ConnectionID, from address: IPAddress) {}
-  func webSocketReceived(_ id: ConnectionID, _ bytes: [UInt8]) {}
-  func webSocketAlive(_ id: ConnectionID) {}
-  func webSocketCongested(_ id: ConnectionID) {}
-  func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?) {}
-  func allows(origin: String) -> Bool { false }
   func step(_ now: Instant) -> Instant? { nil }
 }

@@ -1,10 +1,10 @@
 import AppSessions
 import HTTP
 import Logging
-import Synchronization
 import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -13,28 +13,9 @@ import TrunklinePlatform
 #endif
 
 /// The app thread's work: feeds the session machine and performs its actions.
-///
-/// Unchecked: all but `published`, `lostCommands` and the constants belong to the server's thread.
-final class AppLoop: TransportDelegate, @unchecked Sendable {
-  /// The machine's figures after its last step.
-  struct Published {
-    var stats = SessionStats()
-    var connected = 0
-    var resumable = 0
-    var waitingEvents = 0
-  }
-  private struct Lost {
-    var devices: Set<DeviceKey> = []
-    var welcomes: Set<SessionID> = []
-    var requests: Set<HTTPRequestID> = []
-    /// The latest list of nodes; sessions that are at another node now.
-    var nodes: [SessionNode]?
-    var replaced: [DeviceKey: SessionID] = [:]
-    var drains = false
-  }
-
+final class AppLoop: WebSocketDelegate {
   private struct Asked {
-    var answer: @Sendable (HTTPResponse) -> Void
+    var answer: HTTPRequest.Answer
     /// The request of `GET /v1/directory`.
     var request: HTTPRequest?
   }
@@ -51,57 +32,32 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private var batch: [AppRequest] = []
   /// Events that control has not accepted yet, oldest first.
   private var waiting: [SessionEvent] = []
-  private unowned var transport: (any Transport)!
-  private var orders: Mailbox<AppRequest>?
-  private let lostCommands = Mutex(Lost())
+  private unowned let sender: any WebSocketSender
+  private let orders: Mailbox<AppRequest>
+  private let lostCommands: LostCommands
+  private let figures: SessionFigures
   /// HTTP requests that wait for control's answer; the session machine bounds them.
   private var asked: [HTTPRequestID: Asked] = [:]
   private var nextRequest: UInt64 = 0
-  let published = Mutex(Published())
-  let sessionsLimit: Int
-  let connectionsLimit: Int
-
   private let logger: Logger
 
-  init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventHandler) {
+  init(
+    _ settings: AppServer.Settings, sender: any WebSocketSender, requests orders: Mailbox<AppRequest>, lostCommands: LostCommands,
+    figures: SessionFigures, logger: Logger, events: @escaping AppServer.EventHandler
+  ) {
+    (self.sender, self.orders, self.lostCommands, self.figures) = (sender, orders, lostCommands, figures)
     (self.events, self.logger, isReady) = (events, logger, settings.isReady)
     origins = Set(settings.origins.map(WebOrigin.canonical))
     (directory, keysWanted) = (settings.directory, settings.keysWanted)
-    (sessionsLimit, connectionsLimit) = (settings.sessions.sessions, settings.connections)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
     nodeOrigins = NodeOrigins(own: settings.sessions.cluster?.url)
     machine = SessionMachine(
       settings: settings.sessions, random: .system, directoryVersions: settings.directoryVersions)
   }
 
-  /// Before the thread starts.
-  func attach(_ transport: any Transport, _ orders: Mailbox<AppRequest>) { (self.transport, self.orders) = (transport, orders) }
-
-  /// Any thread: this command did not fit the queue.
-  func lost(_ command: SessionCommand) {
-    lostCommands.withLock { lost in
-      switch command {
-      case .welcome(let id, _, _, _), .refuse(let id, _): lost.welcomes.insert(id)
-      case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _), .notify(let device, _, _):
-        lost.devices.insert(device)
-      case .answer(let token, _): lost.devices.insert(token.device)
-      case .revoke(let device): lost.devices.insert(device)
-      case .httpAnswer(let id, _): lost.requests.insert(id)
-      // A device sends its own version with a request, and the answer is the present one.
-      case .directory: break
-      case .wakesOver: break  // A session opened by that wake token finds that its call has ended.
-      case .nodes(let nodes): lost.nodes = nodes
-      // 4008 would bring its client back here, in competition with its newer session; one that does not fit even here ends by its
-      // silence.
-      case .replace(let device, let session): if lost.replaced.count < Limits.commands { lost.replaced[device] = session }
-      case .drain: lost.drains = true
-      }
-    }
-  }
-
   func step(_ now: Instant) -> Instant? {
     machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: now)
-    orders?.drain(into: &batch)
+    orders.drain(into: &batch)
     // A command that fitted is newer than one that did not.
     var hasNodes = false
     for order in batch {
@@ -120,10 +76,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
       }
     }
     batch.removeAll(keepingCapacity: true)
-    let lost = lostCommands.withLock { lost in
-      defer { lost = Lost() }
-      return lost
-    }
+    let lost = lostCommands.drain()
     for device in lost.devices { feed(.commandLost(device), now) }
     for id in lost.welcomes { feed(.welcomeLost(id), now) }
     for (device, session) in lost.replaced { feed(.command(.replace(device, session)), now) }
@@ -152,9 +105,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
       output.removeAll()
       for action in now.actions {
         switch action {
-        case .send(let id, let bytes): transport.send(id, bytes)
-        case .ping(let id): transport.ping(id)
-        case .close(let id, let code): transport.close(id, code)
+        case .send(let id, let bytes): sender.send(WebSocketID(id), bytes)
+        case .ping(let id): sender.ping(WebSocketID(id))
+        case .close(let id, let code): sender.close(WebSocketID(id), code.rawValue)
         case .httpAnswer(let id, let status, let body):
           asked.removeValue(forKey: id)?.answer(HTTPResponse(status, contentType: "application/json", body: body))
         case .httpLogin(let id, let device, let accounts):
@@ -196,25 +149,28 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   private func publish() {
-    let (connected, resumable, waiting) = (machine.connectedCount, machine.resumableCount, waiting.count)
-    published.withLock {
-      $0 = Published(stats: machine.stats, connected: connected, resumable: resumable, waitingEvents: waiting)
-    }
+    figures.publish(
+      .init(
+        stats: machine.stats, connected: machine.connectedCount, resumable: machine.resumableCount, waitingEvents: waiting.count))
   }
 
-  func webSocketOpened(_ id: ConnectionID, from address: IPAddress) { feed(.opened(id, address)) }
-  func webSocketAlive(_ id: ConnectionID) { feed(.alive(id)) }
-  func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?) { feed(.closed(id, code)) }
-  func webSocketReceived(_ id: ConnectionID, _ bytes: [UInt8]) {
+  func webSocketOpened(_ id: WebSocketID, from address: IPAddress) { feed(.opened(ConnectionID(id), address)) }
+  func webSocketAlive(_ id: WebSocketID) { feed(.alive(ConnectionID(id))) }
+  func webSocketClosed(_ id: WebSocketID, _ code: UInt16?) {
+    feed(.closed(ConnectionID(id), code.map(CloseCode.init(rawValue:))))
+  }
+  func webSocketReceived(_ id: WebSocketID, _ bytes: [UInt8]) {
     // Control is far behind: sockets that add work are closed, and their clients reconnect later.
-    if waiting.count >= Limits.waitingEvents { return feed(.congested(id)) }
-    feed(.frame(id, bytes))
+    if waiting.count >= Limits.waitingEvents { return feed(.congested(ConnectionID(id))) }
+    feed(.frame(ConnectionID(id), bytes))
   }
-  func webSocketCongested(_ id: ConnectionID) {
+  func webSocketCongested(_ id: WebSocketID) {
     // Called from `send`, inside `runActions`: its loop handles the added output.
-    machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
+    machine.handle(.congested(ConnectionID(id)), at: MonotonicClock.now(), into: &output)
   }
-  func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
+  /// A page's request shows nothing of who sends it.
+  func trusts(_ request: HTTPRequest) -> Bool { false }
+  func requestReceived(_ request: HTTPRequest, answer: @escaping HTTPRequest.Answer) {
     if request.path == "/v1/ready", ["GET", "HEAD"].contains(request.method) { return answer(readiness(request)) }
     if request.path == "/v1/directory", directory != nil { return directoryAsked(request, answer) }
     guard let text = Self.rejectedCall(request) else {
@@ -228,7 +184,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   /// The session machine checks whose token it is; control decides whether the device may act.
-  private func directoryAsked(_ request: HTTPRequest, _ answer: @escaping @Sendable (HTTPResponse) -> Void) {
+  private func directoryAsked(_ request: HTTPRequest, _ answer: @escaping HTTPRequest.Answer) {
     guard request.method == "GET" else { return answer(APIError(.badMethod, "GET").response) }
     machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: MonotonicClock.now())
     feed(.httpLogin(wait(Asked(answer: answer, request: request)), bearer: Self.bearer(request)))
@@ -246,7 +202,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   /// `POST /v1/calls/<text>/reject`.
   private func rejectReceived(
-    _ request: HTTPRequest, _ text: String, answer: @escaping @Sendable (HTTPResponse) -> Void
+    _ request: HTTPRequest, _ text: String, answer: @escaping HTTPRequest.Answer
   ) {
     guard request.method == "POST" else {
       return answer(HTTPResponse(405, contentType: "application/json", headers: [("Allow", "POST")], body: Array("{}".utf8)))
@@ -303,4 +259,13 @@ extension APIError {
       }
     self.init(code, failure.msg ?? failure.code.rawValue)
   }
+}
+
+extension ConnectionID {
+  fileprivate init(_ id: WebSocketID) { self.init(id.number) }
+}
+
+extension WebSocketID {
+  /// The session machine returns only ids that it was given.
+  fileprivate init(_ id: ConnectionID) { self.init(number: id.number) }
 }

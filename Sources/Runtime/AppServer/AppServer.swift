@@ -1,9 +1,10 @@
-import AppSessions
+public import AppSessions
 public import JSONWebToken
-import Logging
+public import Logging
 import TrunklineAppProtocol
 public import TrunklineBytes
-import TrunklinePlatform
+public import TrunklinePlatform
+public import WebServer
 
 /// The app port: WebSocket sessions on `/v1/connect` and the web phone's pages, on the thread `app-0`.
 ///
@@ -35,7 +36,7 @@ public final class AppServer: Sendable {
     /// A token names an unknown key: keys should be fetched. On the app thread; must not wait.
     public var keysWanted: @Sendable () -> Void = {}
     /// Shorter in tests.
-    var closeTime = Limits.closeTime
+    var closeTime = WebServer.Limits.closeTime
     public init(
       address: SocketAddress, tls: TLSFiles? = nil, origins: Set<String> = [], pages: [String: Page] = [:],
       sessions: SessionSettings
@@ -46,37 +47,45 @@ public final class AppServer: Sendable {
   /// Concurrent connections, unless the settings state less.
   public static let mostConnections = Limits.connections
   public typealias DirectoryHandler =
-    @Sendable (DeviceKey, [String], HTTPRequest, @escaping @Sendable (HTTPResponse) -> Void) -> Void
+    @Sendable (DeviceKey, [String], HTTPRequest, @escaping HTTPRequest.Answer) -> Void
   /// Called on the app thread. False: control's inbox is full, and the event will be offered again.
   public typealias EventHandler = @Sendable (SessionEvent) -> Bool
 
   private let server: HTTPServer
-  private let loop: AppLoop
   private let orders: Mailbox<AppRequest>
+  private let lostCommands: LostCommands
+  private let figures: SessionFigures
 
-  /// Throws `SystemError` with the setting's name if the address cannot be bound, `TLSError` if the files do not fit.
+  /// Throws `SystemError` with the setting's name if the address cannot be bound, `TLSFailure` if the files do not fit.
   public static func start(_ settings: Settings, logger: Logger, events: @escaping EventHandler) throws -> AppServer {
-    let loop = AppLoop(settings, logger: logger, events: events)
-    let server = try HTTPServer(
-      .init(
-        name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, path: settings.path,
-        webSocketPath: "/v1/connect",
-        proxies: settings.proxies, connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress,
-        closeTime: settings.closeTime, boundsRefusals: true),
-      delegate: loop,
-      logger: logger)
-    let orders = try Mailbox<AppRequest>(capacity: Limits.commands) { [unowned server] in server.wake() }
-    loop.attach(server, orders)
-    try server.start()
-    return AppServer(server, loop, orders)
+    var serving = HTTPServer.Settings(
+      name: "app-0", address: settings.address, setting: "listen.app", connections: settings.connections,
+      connectionsPerAddress: settings.connectionsPerAddress)
+    serving.tls = settings.tls
+    serving.path = settings.path
+    serving.proxies = settings.proxies
+    serving.closeTime = settings.closeTime
+    serving.boundsRefusals = true
+    let endpoint = WebSocketEndpoint(
+      path: "/v1/connect", subprotocol: "trunkline.v1", messageBytes: TrunklineAppProtocol.Limits.frameBytes,
+      pathSetting: "listen.app.path", originsSetting: "auth.origins")
+    let (lostCommands, figures) = (LostCommands(), SessionFigures(settings))
+    var orders: Mailbox<AppRequest>!
+    let server = try HTTPServer.start(serving, webSockets: endpoint, logger: logger) { sender, wake in
+      let queue = try Mailbox<AppRequest>(capacity: Limits.commands, wake: wake)
+      orders = queue
+      return AppLoop(
+        settings, sender: sender, requests: queue, lostCommands: lostCommands, figures: figures, logger: logger, events: events)
+    }
+    return AppServer(server, requests: orders, lostCommands: lostCommands, figures: figures)
   }
 
-  private init(_ server: HTTPServer, _ loop: AppLoop, _ orders: Mailbox<AppRequest>) {
-    (self.server, self.loop, self.orders) = (server, loop, orders)
+  private init(_ server: HTTPServer, requests orders: Mailbox<AppRequest>, lostCommands: LostCommands, figures: SessionFigures) {
+    (self.server, self.orders, self.lostCommands, self.figures) = (server, orders, lostCommands, figures)
   }
 
   /// Sessions after the last step, resumable ones included. Any thread.
-  public var sessions: Int { loop.sessionCount }
+  public var sessions: Int { figures.sessionCount }
 
   /// The bound address.
   public var address: SocketAddress { server.address }
@@ -85,7 +94,7 @@ public final class AppServer: Sendable {
   /// snapshot.
   @discardableResult public func post(_ command: SessionCommand) -> Bool {
     if orders.post(.command(command)) { return true }
-    loop.lost(command)
+    lostCommands.note(command)
     server.wake()
     return false
   }
@@ -101,12 +110,12 @@ public final class AppServer: Sendable {
   }
 
   /// Reads the TLS files again. `done` gets their fault, in which case the old ones stay in use.
-  public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
+  public func reloadCertificates(_ done: @escaping @Sendable (TLSFailure?) -> Void) { server.reload(done) }
 
   /// Closes every socket (1012), ends the thread and waits for it.
   public func stop() { server.stop() }
 
-  public var metrics: [MetricFamily] { loop.families(server.metrics) }
+  public var metrics: [MetricFamily] { figures.families(server.metrics) }
   public var queue: MailboxReading { orders.reading("app") }
 }
 

@@ -1,4 +1,4 @@
-import TrunklineBytes
+import WebServer
 
 /// One file of the web phone.
 public struct Page: Sendable {

@@ -22,7 +22,7 @@ public final class ClusterMetrics: Sendable {
 
   public init() {}
 
-  func publish(_ machine: ClusterMachine, _ nodes: [SeenNode], _ calls: CallMachine, at now: Instant) {
+  func publish(_ machine: ClusterMachine, nodes: [SeenNode], calls: CallMachine, at now: Instant) {
     snapshot.withLock {
       $0 = Snapshot(
         state: machine.state, leaseAge: machine.leaseAge(at: now).map { Double($0.nanoseconds) / 1e9 } ?? -1,
@@ -36,57 +36,78 @@ public final class ClusterMetrics: Sendable {
 
   private var nodeFamilies: [MetricFamily] {
     [
-      labelled("trunkline_cluster_state", "1 for the state of this node in the cluster: away, isolated, up.", .gauge, "state") {
+      labelled(
+        "trunkline_cluster_state", help: "1 for the state of this node in the cluster: away, isolated, up.", .gauge,
+        label: "state"
+      ) {
         now in
         SharedStoreState.allCases.map { ($0.rawValue, now.state == $0 ? 1 : 0) }
       },
       one(
-        "trunkline_cluster_lease_age_seconds", "Time since this node's lease was renewed; -1 before the first renewal.", .gauge
+        "trunkline_cluster_lease_age_seconds", help: "Time since this node's lease was renewed; -1 before the first renewal.",
+        .gauge
       ) { .number($0.leaseAge) },
-      labelled("trunkline_cluster_nodes", "Nodes as this one sees them, by state.", .gauge, "liveness") { now in
+      labelled("trunkline_cluster_nodes", help: "Nodes as this one sees them, by state.", .gauge, label: "liveness") { now in
         SeenNode.Liveness.allCases.map { liveness in (liveness.rawValue, Int64(now.nodes.count { $0.liveness == liveness })) }
       },
       one(
-        "trunkline_cluster_differing_configurations", "Nodes whose shared configuration differs from this one's.", .gauge
+        "trunkline_cluster_differing_configurations", help: "Nodes whose shared configuration differs from this one's.", .gauge
       ) { now in .integer(Int64(now.nodes.count { $0.liveness == .living && $0.lease.configuration != now.own })) },
-      one("trunkline_cluster_tasks_led", "Tasks of the cluster that this node runs.", .gauge) { .integer(Int64($0.leads.count)) },
+      one("trunkline_cluster_tasks_led", help: "Tasks of the cluster that this node runs.", .gauge) {
+        .integer(Int64($0.leads.count))
+      },
     ]
   }
 
   private var callFamilies: [MetricFamily] {
     typealias Outcome = ClusterStatistics.Outcome
     return [
-      labelled("trunkline_cluster_locates_total", "INVITEs looked up in the shared store, by outcome.", .counter, "outcome") {
+      labelled(
+        "trunkline_cluster_locates_total", help: "INVITEs looked up in the shared store, by outcome.", .counter, label: "outcome"
+      ) {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.locates[$0] ?? 0)) }
       },
-      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the cluster, by outcome.", .counter, "outcome")
-      {
+      labelled(
+        "trunkline_cluster_claims_total", help: "call.starts that were entered in the cluster, by outcome.", .counter,
+        label: "outcome"
+      ) {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.claims[$0] ?? 0)) }
       },
       labelled(
-        "trunkline_cluster_wakes_total", "call.wake to devices at other nodes: sent, connected, pushed to instead.", .counter,
-        "outcome"
+        "trunkline_cluster_wakes_total", help: "call.wake to devices at other nodes: sent, connected, pushed to instead.",
+        .counter,
+        label: "outcome"
       ) { now in
         [
           ("sent", Int64(now.calls.wakesSent)), ("come", Int64(now.calls.wakesCome)), ("push", Int64(now.calls.wakesFallenBack)),
         ]
       },
-      counted("trunkline_cluster_wakes_dropped_total", "call.wake messages that found no node or no socket.") { $0.wakesDropped },
-      labelled("trunkline_cluster_calls_reaped_total", "Calls of dead nodes that this one closed, by kind.", .counter, "kind") {
+      counted("trunkline_cluster_wakes_dropped_total", help: "call.wake messages that found no node or no socket.") {
+        $0.wakesDropped
+      },
+      labelled(
+        "trunkline_cluster_calls_reaped_total", help: "Calls of dead nodes that this one closed, by kind.", .counter,
+        label: "kind"
+      ) {
         now in ClusterStatistics.ReapedKind.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.reaped[$0] ?? 0)) }
       },
-      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed, holding this one for dead.")
-      {
+      counted(
+        "trunkline_cluster_calls_reaped_by_others_total", help: "Calls here that another node closed, holding this one for dead."
+      ) {
         $0.reapedByOthers
       },
-      counted("trunkline_cluster_hints_dropped_total", "Dropped device locations and calls of dead processes.") {
+      counted("trunkline_cluster_hints_dropped_total", help: "Dropped device locations and calls of dead processes.") {
         $0.hintsDropped
       },
-      counted("trunkline_cluster_values_dropped_total", "Values in the shared store that were unreadable.") { $0.valuesDropped },
-      counted("trunkline_cluster_messages_dropped_total", "Messages of other nodes that were malformed, or too late.") {
+      counted("trunkline_cluster_values_dropped_total", help: "Values in the shared store that were unreadable.") {
+        $0.valuesDropped
+      },
+      counted("trunkline_cluster_messages_dropped_total", help: "Messages of other nodes that were malformed, or too late.") {
         $0.messagesDropped
       },
-      labelled("trunkline_cluster_refusals_total", "Calls refused by a limit of all nodes together.", .counter, "limit") { now in
+      labelled(
+        "trunkline_cluster_refusals_total", help: "Calls refused by a limit of all nodes together.", .counter, label: "limit"
+      ) { now in
         [
           ("trunk", Int64(clamping: now.cluster.trunkRefusals)), ("user", Int64(clamping: now.cluster.userRefusals)),
         ]
@@ -96,41 +117,53 @@ public final class ClusterMetrics: Sendable {
 
   private var grantFamilies: [MetricFamily] {
     [
-      counted("trunkline_cluster_grants_accepted_total", "Users' grants of login tokens that were read from the shared store.") {
+      counted(
+        "trunkline_cluster_grants_accepted_total", help: "Users' grants of login tokens that were read from the shared store."
+      ) {
         $0.grantsRead
       },
-      counted("trunkline_cluster_grants_given_total", "Users' grants of login tokens that were written to the shared store.") {
+      counted(
+        "trunkline_cluster_grants_given_total", help: "Users' grants of login tokens that were written to the shared store."
+      ) {
         $0.grantsPut
       },
       one(
         "trunkline_cluster_grants_stale",
-        "Users whose grant of a login token the shared store lacks: this node serves its copy until the next login.", .gauge
+        help: "Users whose grant of a login token the shared store lacks: this node serves its copy until the next login.", .gauge
       ) { .integer(Int64($0.staleGrants)) },
     ]
   }
 
   private var sharedStoreFamilies: [MetricFamily] {
     [
-      counted("trunkline_cluster_timeouts_total", "Requests to the shared store without an answer in time.") { $0.timeouts },
-      counted("trunkline_cluster_failures_total", "Requests to the shared store that failed.") { $0.failures },
-      counted("trunkline_cluster_flushes_total", "Times that the shared store lost its data, while connected.") { $0.flushes },
-      counted("trunkline_cluster_restored_total", "Entries restored to the shared store after an outage.") { $0.restored },
-      one("trunkline_cluster_unwritten", "Entries to be restored to the shared store.", .gauge) { .integer(Int64($0.unwritten)) },
+      counted("trunkline_cluster_timeouts_total", help: "Requests to the shared store without an answer in time.") {
+        $0.timeouts
+      },
+      counted("trunkline_cluster_failures_total", help: "Requests to the shared store that failed.") { $0.failures },
+      counted("trunkline_cluster_flushes_total", help: "Times that the shared store lost its data, while connected.") {
+        $0.flushes
+      },
+      counted("trunkline_cluster_restored_total", help: "Entries restored to the shared store after an outage.") { $0.restored },
+      one("trunkline_cluster_unwritten", help: "Entries to be restored to the shared store.", .gauge) {
+        .integer(Int64($0.unwritten))
+      },
       one(
         "trunkline_cluster_records_waiting",
-        "Calls that ended without a lease: their records wait until it is known whether other nodes closed them.", .gauge
+        help: "Calls that ended without a lease: their records wait until it is known whether other nodes closed them.", .gauge
       ) { .integer(Int64($0.unconfirmedEnds)) },
-      counted("trunkline_cluster_unwritten_lost_total", "Entries dropped because too many were waiting to be restored.") {
+      counted("trunkline_cluster_unwritten_lost_total", help: "Entries dropped because too many were waiting to be restored.") {
         $0.forgotten
       },
-      counted("trunkline_cluster_blind_welcomes_total", "Sessions that were welcomed without an answer of the shared store.") {
+      counted(
+        "trunkline_cluster_blind_welcomes_total", help: "Sessions that were welcomed without an answer of the shared store."
+      ) {
         $0.blindWelcomes
       },
     ]
   }
 
   private func one(
-    _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ read: @escaping @Sendable (Snapshot) -> MetricSample.Value
+    _ name: String, help: String, _ kind: MetricFamily.Kind, _ read: @escaping @Sendable (Snapshot) -> MetricSample.Value
   )
     -> MetricFamily
   {
@@ -138,7 +171,7 @@ public final class ClusterMetrics: Sendable {
   }
 
   private func labelled(
-    _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ label: String,
+    _ name: String, help: String, _ kind: MetricFamily.Kind, label: String,
     _ read: @escaping @Sendable (Snapshot) -> [(String, Int64)]
   ) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: kind, labelNames: [label]) { [self] in
@@ -146,8 +179,7 @@ public final class ClusterMetrics: Sendable {
     }
   }
 
-  private func counted(_ name: String, _ help: String, _ read: @escaping @Sendable (ClusterStatistics) -> UInt64) -> MetricFamily
-  {
-    one(name, help, .counter) { .integer(Int64(clamping: read($0.cluster))) }
+  private func counted(_ name: String, help: String, _ read: @escaping @Sendable (ClusterStatistics) -> UInt64) -> MetricFamily {
+    one(name, help: help, .counter) { .integer(Int64(clamping: read($0.cluster))) }
   }
 }

@@ -21,9 +21,9 @@ extension Control {
     case .incompatible(let lease): cluster.incompatible(with: lease)
     case .forgotten(let node, let outcome): cluster.forgot(node: node, outcome)
     case .news(let message): cluster.received(message)
-    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .grantsUncertain, .welcome, .sessionState,
-      .wakeHere,
-      .remoteDeviceConnected, .replaced, .revoked, .revokedBefore, .orphan, .reaped, .recordsDue, .lost, .clock:
+    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .grantsRestored, .grantsUncertain, .welcome,
+      .sessionState, .wakeHere,
+      .remote, .replaced, .revoked, .revokedBefore, .orphan, .reaped, .recordsDue, .clock:
       break  // the core's
     }
   }
@@ -63,7 +63,7 @@ extension Control {
     let nodes = cluster.nodes
     seenNodes = nodes
     if cluster.state == .up || nodes.count > 1 { outputs.cluster?.nodesSeen(nodes) }
-    metrics.cluster.publish(cluster, nodes, core.machine, at: loop.now)
+    metrics.cluster.publish(cluster, nodes: nodes, calls: core.machine, at: loop.now)
   }
 }
 

@@ -49,7 +49,7 @@ extension Control {
   }
 
   /// Each line ends a request of ours: there are no more lines than calls and registrations.
-  func logChallenge(_ trunk: String, _ realm: String) {
+  func logChallenge(of trunk: String, realm: String) {
     logger.warning(
       "a challenge of another realm is not answered: if the trunk's realm has changed, change realm in its settings",
       metadata: ["trunk": "\(trunk)", "realm": "\(realm)"])
@@ -116,7 +116,7 @@ extension Control {
     }
   }
 
-  func log(_ call: CallID, _ stage: CallStage, _ at: Instant, _ detail: String?) {
+  func log(_ call: CallID, _ stage: CallStage, at: Instant, detail: String?) {
     guard logger.logLevel <= .debug else { return }
     logger.debug("call stage", metadata: ["call": "\(call)", "stage": "\(stage.rawValue)", "detail": "\(detail ?? "")"])
   }

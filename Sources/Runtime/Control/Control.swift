@@ -162,7 +162,7 @@ public final class Control {
     case .sendSIP(let message): outputs.sip.send(message)
     case .authenticated(let flow): outputs.sip.authenticated(flow)
     case .silent(let flow, let since): outputs.sip.wasSilent(flow, since: since)
-    case .challengeRefused(let trunk, let realm): logChallenge(trunk, realm)
+    case .challengeRefused(let trunk, let realm): logChallenge(of: trunk, realm: realm)
     case .cluster(let action): perform(action)
     case .action(let action): perform(action)
     }
@@ -176,7 +176,8 @@ public final class Control {
     case .push(let key, let target, let content, let deadline):
       outputs.push.push(key, target, content, deadline: deadline, since: key.call == newCall ? loop.now : nil)
     // with `cluster:` the core answers these itself
-    case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake, .shareGrants: break
+    case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake, .shareGrants, .restoreGrants, .grantsCompared:
+      break
     case .staleGrants: logStaleGrants()
     case .disowned(let call): outputs.store.disown(call)
     case .askRoute(let question, let hook): outputs.webhooks.ask(question, hook)
@@ -203,7 +204,7 @@ public final class Control {
       outputs.store.end(record)
     case .trace(let call, let stage, let at, let detail):
       if stage == .start { newCall = call }
-      log(call, stage, at, detail)
+      log(call, stage, at: at, detail: detail)
     case .requestUnanswered(let call, let request): log(request, of: call)
     case .measured(let measurement): metrics.count(measurement)
     case .refused(let refusal):

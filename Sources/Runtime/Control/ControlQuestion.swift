@@ -37,7 +37,7 @@ public enum ControlOperation: Sendable {
   case setTrunk(String, isDisabled: Bool)
   /// An operator's statement that a node is dead.
   case forgetNode(String)
-  /// Writes the grants that the shared store has lost from this node's copy.
+  /// Writes the grants that the shared store has lost from this node's copy; the answer follows when they are written.
   case restoreGrants
 }
 

@@ -92,12 +92,12 @@ public final class ControlMetrics: Sendable {
 
   private var messageFamilies: [MetricFamily] {
     [
-      counter("trunkline_sip_requests_total", "SIP requests by direction and method.", ["direction", "method"]) {
+      counter("trunkline_sip_requests_total", help: "SIP requests by direction and method.", labels: ["direction", "method"]) {
         $0.requestsReceived.map { (["in", $0.key.name], $0.value) } + $0.requestsSent.map { (["out", $0.key.name], $0.value) }
       },
       counter(
-        "trunkline_sip_responses_total", "SIP responses by direction, method, code and trunk.",
-        ["direction", "method", "code", "trunk"]
+        "trunkline_sip_responses_total", help: "SIP responses by direction, method, code and trunk.",
+        labels: ["direction", "method", "code", "trunk"]
       ) { [trunks] statistics in
         let known = trunks.names
         func rows(_ direction: String, _ counts: [Statistics.Response: UInt64]) -> [([String], UInt64)] {
@@ -114,10 +114,12 @@ public final class ControlMetrics: Sendable {
         }
         return rows("in", statistics.responsesReceived) + rows("out", statistics.responsesSent)
       },
-      counter("trunkline_sip_retransmissions_total", "SIP retransmissions, sent or received.", ["direction"]) {
+      counter("trunkline_sip_retransmissions_total", help: "SIP retransmissions, sent or received.", labels: ["direction"]) {
         [(["in"], $0.retransmissionsReceived), (["out"], $0.retransmissionsSent)]
       },
-      counter("trunkline_sip_requests_unanswered_total", "SIP requests inside dialogs without a response.", ["method"]) {
+      counter(
+        "trunkline_sip_requests_unanswered_total", help: "SIP requests inside dialogs without a response.", labels: ["method"]
+      ) {
         $0.unanswered.map { ([$0.key.name], $0.value) }
       },
     ]
@@ -125,23 +127,27 @@ public final class ControlMetrics: Sendable {
 
   private var faultFamilies: [MetricFamily] {
     [
-      counter("trunkline_sip_refused_total", "SIP requests refused before a call existed.", ["reason"]) { statistics in
+      counter("trunkline_sip_refused_total", help: "SIP requests refused before a call existed.", labels: ["reason"]) {
+        statistics in
         RefusalReason.allCases.map { ([$0.rawValue], statistics.refused[$0] ?? 0) }
       },
-      counter("trunkline_sip_unanswered_total", "SIP messages dropped without an answer.", ["reason"]) { statistics in
+      counter("trunkline_sip_unanswered_total", help: "SIP messages dropped without an answer.", labels: ["reason"]) {
+        statistics in
         Statistics.DropReason.allCases.map { ([$0.rawValue], statistics.dropped[$0] ?? 0) }
       },
-      counter("trunkline_sip_foreign_challenges_total", "401s and 407s left unanswered because of their realm.", []) {
+      counter("trunkline_sip_foreign_challenges_total", help: "401s and 407s left unanswered because of their realm.", labels: [])
+      {
         [([], $0.foreignChallenges)]
       },
       counter(
-        "trunkline_sip_foreign_trunk_names_total", "Requests that name a trunk and come from no edge; the name was ignored.", []
+        "trunkline_sip_foreign_trunk_names_total",
+        help: "Requests that name a trunk and come from no edge; the name was ignored.", labels: []
       ) {
         [([], $0.foreignTrunkNames)]
       },
       counter(
-        "trunkline_sip_orphaned_legs_total", "Legs of a killed process that were closed at the start, by kind.",
-        ["phase"]
+        "trunkline_sip_orphaned_legs_total", help: "Legs of a killed process that were closed at the start, by kind.",
+        labels: ["phase"]
       ) { statistics in
         OrphanedLeg.Phase.allCases.map { ([$0.rawValue], statistics.orphansClosed[$0] ?? 0) }
       },
@@ -166,7 +172,7 @@ public final class ControlMetrics: Sendable {
   }
 
   private func counter(
-    _ name: String, _ help: String, _ labels: [String], _ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]
+    _ name: String, help: String, labels: [String], _ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]
   ) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .counter, labelNames: labels, snapshot: rows(read))
   }
@@ -174,45 +180,48 @@ public final class ControlMetrics: Sendable {
 
 extension ControlMetrics {
   public var families: [MetricFamily] {
-    func grown(_ name: String, _ help: String, _ value: Gauge) -> MetricFamily {
+    func grown(_ name: String, help: String, _ value: Gauge) -> MetricFamily {
       MetricFamily(name: name, help: help, kind: .counter) { [MetricSample([], .integer(value.value))] }
     }
     func histograms<Label: Sendable>(
-      _ name: String, _ help: String, _ rows: [(Label, Histogram)], _ text: @escaping @Sendable (Label) -> String
+      _ name: String, help: String, _ rows: [(Label, Histogram)], _ text: @escaping @Sendable (Label) -> String
     ) -> MetricFamily {
       MetricFamily(name: name, help: help, kind: .histogram, labelNames: ["direction"]) {
         rows.map { MetricSample([text($0.0)], .histogram($0.1.snapshot)) }
       }
     }
-    let appSteps = app.map { MetricFamily.histogram("trunkline_app_\($0.0)_seconds", $0.0.help, $0.1) }
+    let appSteps = app.map { MetricFamily.histogram("trunkline_app_\($0.0)_seconds", help: $0.0.help, $0.1) }
     return [
-      .gauges("trunkline_calls", "Calls by state now.", label: "state", states),
-      .gauge("trunkline_calls_limit", "Calls at a time; more get 503.", callsLimit),
-      .counters("trunkline_calls_refused_total", "INVITEs and call.starts that became no call, by reason.", refused),
+      .gauges("trunkline_calls", help: "Calls by state now.", label: "state", states),
+      .gauge("trunkline_calls_limit", help: "Calls at a time; more get 503.", callsLimit),
+      .counters("trunkline_calls_refused_total", help: "INVITEs and call.starts that became no call, by reason.", refused),
       grown(
-        "trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.",
+        "trunkline_answered_without_media_total", help: "Trunk legs answered before the media gate was open; stays 0.",
         answeredWithoutMedia),
-      grown("trunkline_journal_late_total", "180s and INVITEs sent before the journal confirmed the call.", journalLate),
+      grown("trunkline_journal_late_total", help: "180s and INVITEs sent before the journal confirmed the call.", journalLate),
       grown(
-        "trunkline_calls_replaced_total", "INVITEs with Replaces that took over a call: neither new calls nor refusals.", replaced
+        "trunkline_calls_replaced_total", help: "INVITEs with Replaces that took over a call: neither new calls nor refusals.",
+        replaced
       ),
       grown(
-        "trunkline_records_without_media_total", "Records written without the media thread's final statistics.",
+        "trunkline_records_without_media_total", help: "Records written without the media thread's final statistics.",
         recordsWithoutMedia),
-      .gauge("trunkline_call_tombstones", "Ended calls whose reason is still stored.", tombstones),
-      .histogram("trunkline_invite_to_offer_seconds", "From INVITE to the first call.offer.", inviteToOffer),
-      .histogram("trunkline_push_to_connected_seconds", "From a push to the hello of its device.", pushToConnected),
-      .histogram("trunkline_invite_to_ringing_seconds", "From INVITE to our 180.", inviteToRinging),
-      histograms("trunkline_media_gate_seconds", "From the tap, or call.start, to the open media gate.", gate) { $0.rawValue },
+      .gauge("trunkline_call_tombstones", help: "Ended calls whose reason is still stored.", tombstones),
+      .histogram("trunkline_invite_to_offer_seconds", help: "From INVITE to the first call.offer.", inviteToOffer),
+      .histogram("trunkline_push_to_connected_seconds", help: "From a push to the hello of its device.", pushToConnected),
+      .histogram("trunkline_invite_to_ringing_seconds", help: "From INVITE to our 180.", inviteToRinging),
+      histograms("trunkline_media_gate_seconds", help: "From the tap, or call.start, to the open media gate.", gate) {
+        $0.rawValue
+      },
       histograms(
         "trunkline_answer_to_audio_seconds",
-        "From call.answer to the first frame with sound, less the trunk's ACK time and the client's activation time.",
+        help: "From call.answer to the first frame with sound, less the trunk's ACK time and the client's activation time.",
         answerToAudio
       ) { $0 == .trunkToApp ? "trunk_to_app" : "app_to_trunk" },
-      .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
-      .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),
-      histograms("trunkline_call_connected_seconds", "Length of calls from 200 to end.", callLength) { $0.rawValue },
-      .histogram("trunkline_control_step_seconds", "Length of the control loop's steps.", steps),
+      .histogram("trunkline_answer_to_ack_seconds", help: "From our 200 to the trunk's ACK.", answerToACK),
+      .histogram("trunkline_connected_to_active_seconds", help: "From call.connected to media.active.", connectedToActive),
+      histograms("trunkline_call_connected_seconds", help: "Length of calls from 200 to end.", callLength) { $0.rawValue },
+      .histogram("trunkline_control_step_seconds", help: "Length of the control loop's steps.", steps),
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },

@@ -38,7 +38,9 @@ final class TrunkMetrics: Sendable {
     for table in [started, ended, media, events, outcomes, audio] { table.fold("trunk") { !names.contains($0) } }
     // Rows that alerts divide by each other exist from the start: a first failure is then visible as a step from 0.
     for trunk in names.subtracting(self.names) {
-      for outcome in CallOutcome.allCases { _ = outcomes.counter(CallDirection.outgoing.rawValue, outcome.rawValue, trunk) }
+      for outcome in InviteOutcome.allCases {
+        _ = outcomes.counter(CallDirection.outgoing.rawValue, outcome.rawValue, trunk)
+      }
       for heard in AudioHeard.allCases { _ = audio.counter(trunk, heard.rawValue) }
     }
     for table in [postDialDelay, score, loss] { table.fold { !names.contains($0) } }
@@ -90,24 +92,28 @@ final class TrunkMetrics: Sendable {
     [
       gauge(
         "trunkline_trunk_up",
-        "1 while a trunk has servers that a listener reaches, answers its probes and is registered, if so configured."
+        help: "1 while a trunk has servers that a listener reaches, answers its probes and is registered, if so configured."
       ) {
         [([], $0.up ? 1 : 0)]
       },
-      gauge("trunkline_trunk_registered", "1 while the last REGISTER was granted and holds.") { status in
+      gauge("trunkline_trunk_registered", help: "1 while the last REGISTER was granted and holds.") { status in
         status.registration.map { [([], $0.registered ? 1 : 0)] } ?? []
       },
-      gauge("trunkline_trunk_registration_expires_seconds", "When the registration ends, in seconds since 1970.") { status in
+      gauge("trunkline_trunk_registration_expires_seconds", help: "When the registration ends, in seconds since 1970.") {
+        status in
         status.registration?.expires.map { [([], $0 / 1_000)] } ?? []
       },
-      gauge("trunkline_trunk_server_up", "0 after a request to a server failed, and while probes are not answered.", ["server"]) {
+      gauge(
+        "trunkline_trunk_server_up", help: "0 after a request to a server failed, and while probes are not answered.",
+        labels: ["server"]
+      ) {
         $0.servers.map { ([$0.address], $0.up ? 1 : 0) }
       },
-      gauge("trunkline_trunk_breaker_open", "1 while a trunk gets no calls because calls over it failed in a row.") {
+      gauge("trunkline_trunk_breaker_open", help: "1 while a trunk gets no calls because calls over it failed in a row.") {
         [([], $0.breakerOpen ? 1 : 0)]
       },
-      gauge("trunkline_trunk_calls", "Calls now, by trunk.") { [([], Int64($0.calls))] },
-      gauge("trunkline_trunk_calls_limit", "Calls at a time by a trunk that has a limit; more get 503.") { status in
+      gauge("trunkline_trunk_calls", help: "Calls now, by trunk.") { [([], Int64($0.calls))] },
+      gauge("trunkline_trunk_calls_limit", help: "Calls at a time by a trunk that has a limit; more get 503.") { status in
         status.callsLimit.map { [([], Int64($0))] } ?? []
       },
       MetricFamily(
@@ -121,22 +127,24 @@ final class TrunkMetrics: Sendable {
           }
         }
       },
-      .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", started),
-      .counters("trunkline_calls_ended_total", "Call records by end reason, side and trunk.", ended),
-      .counters("trunkline_trunk_media_total", "Calls that were connected, by the SRTP profile of the trunk leg.", media),
-      .counters("trunkline_trunk_attempts_total", "Calls that ended, by the outcome of the INVITE (ITU-T E.425).", outcomes),
-      .counters("trunkline_trunk_audio_total", "Calls of 5 s and more that ended, by the sides that sent audio.", audio),
+      .counters("trunkline_calls_started_total", help: "Calls since the start, each of which gets one record.", started),
+      .counters("trunkline_calls_ended_total", help: "Call records by end reason, side and trunk.", ended),
+      .counters("trunkline_trunk_media_total", help: "Calls that were connected, by the SRTP profile of the trunk leg.", media),
+      .counters(
+        "trunkline_trunk_attempts_total", help: "Calls that ended, by the outcome of the INVITE (ITU-T E.425).", outcomes),
+      .counters("trunkline_trunk_audio_total", help: "Calls of 5 s and more that ended, by the sides that sent audio.", audio),
       .histograms(
-        "trunkline_trunk_post_dial_delay_seconds", "From our INVITE to the first 18x or 2xx of the trunk.", postDialDelay),
-      .histograms("trunkline_trunk_opinion_score", "MOS of what a trunk sent, by G.107, once per call.", score),
-      .histograms("trunkline_trunk_loss_ratio", "Part of a trunk's RTP packets that were never received, once per call.", loss),
-      .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", events),
+        "trunkline_trunk_post_dial_delay_seconds", help: "From our INVITE to the first 18x or 2xx of the trunk.", postDialDelay),
+      .histograms("trunkline_trunk_opinion_score", help: "MOS of what a trunk sent, by G.107, once per call.", score),
+      .histograms(
+        "trunkline_trunk_loss_ratio", help: "Part of a trunk's RTP packets that were never received, once per call.", loss),
+      .counters("trunkline_trunk_events_total", help: "Registrations, probes, breakers and names of trunks.", events),
     ]
   }
 
   /// A gauge with the label `trunk` and `more`.
   private func gauge(
-    _ name: String, _ help: String, _ more: [String] = [],
+    _ name: String, help: String, labels more: [String] = [],
     _ rows: @escaping @Sendable (TrunkStatus) -> [(labels: [String], value: Int64)]
   ) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .gauge, labelNames: ["trunk"] + more) { [self] in

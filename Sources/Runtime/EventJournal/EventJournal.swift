@@ -1,4 +1,5 @@
 import Foundation
+import LineFiles
 import Synchronization
 import TrunklinePlatform
 
@@ -22,6 +23,7 @@ public final class EventJournal: Sendable {
     }
   }
 
+  static let name = "the event journal"
   public let epoch: String
   private let files: Mutex<EventSegments>
   /// The position of the last event; 0: there is none yet.
@@ -36,7 +38,7 @@ public final class EventJournal: Sendable {
 
   init(folder path: String, mostBytes: Int, segmentBytes: Int) throws {
     let folder = EventFolder(path: path)
-    if mkdir(path, 0o700) != 0, errno != EEXIST { throw EventJournalError("cannot make", path) }
+    if mkdir(path, 0o700) != 0, errno != EEXIST { throw AppendLogError("cannot make", name: Self.name, path: path) }
     if let known = folder.epoch() {
       epoch = known
     } else {
@@ -44,7 +46,7 @@ public final class EventJournal: Sendable {
       // positions of a former epoch must not be confused with those of this one
       for segment in folder.segments() { unlink(segment.path) }
       do { try Data((epoch + "\n").utf8).write(to: URL(fileURLWithPath: path + "/epoch"), options: .atomic) } catch {
-        throw EventJournalError("cannot write", path)
+        throw AppendLogError("cannot write", name: Self.name, path: path)
       }
     }
     files = Mutex(try EventSegments(folder, epoch: epoch, mostBytes: mostBytes, segmentBytes: segmentBytes))
@@ -66,23 +68,24 @@ private struct EventSegments: ~Copyable {
   /// Octets on disk.
   private(set) var bytes = 0
   private let folder: EventFolder
-  private var fd: Int32 = -1
-  /// Octets of the current segment.
-  private var size = 0
+  /// The newest segment; nil: there is none yet.
+  private var current: AppendLog?
   private var segments: [EventFolder.Segment] = []
   private let mostBytes: Int
   private let segmentBytes: Int
 
-  /// Cuts off an incomplete last line.
   init(_ folder: EventFolder, epoch: String, mostBytes: Int, segmentBytes: Int) throws {
     (self.folder, self.epoch) = (folder, epoch)
     (self.mostBytes, self.segmentBytes) = (mostBytes, segmentBytes)
     segments = folder.segments()
+    if let newest = segments.last {
+      let log = try AppendLog(path: newest.path, named: EventJournal.name, mode: 0o600)
+      segments[segments.count - 1].bytes = log.size
+      current = consume log
+      last = SegmentReader.lastPosition(in: newest.path) ?? newest.first - 1
+    }
     bytes = segments.reduce(0) { $0 + $1.bytes }
-    if let newest = segments.last { try reopen(newest) }
   }
-
-  deinit { if fd >= 0 { close(fd) } }
 
   mutating func append(_ entries: [EventJournal.Entry]) throws -> Int {
     var text: [UInt8] = []
@@ -94,11 +97,11 @@ private struct EventSegments: ~Copyable {
       text += StoredEvent(position: next, at: entry.at, kind: entry.kind, subject: entry.subject, json: json).line
     }
     guard next > last else { return 0 }
-    if fd < 0 || size + text.count > segmentBytes, size > 0 || fd < 0 { try begin(last + 1) }
-    try put(text)
-    size += text.count
+    let isFull = segments.last.map { $0.bytes > 0 && $0.bytes + text.count > segmentBytes } ?? true
+    if isFull { try begin(last + 1) }
+    try current?.append(text)
     bytes += text.count
-    segments[segments.count - 1].bytes = size
+    segments[segments.count - 1].bytes += text.count
     defer { last = next }
     return Int(next - last)
   }
@@ -114,48 +117,11 @@ private struct EventSegments: ~Copyable {
     return segments.first?.first ?? last + 1
   }
 
-  // MARK: the files
-
   /// Starts a segment. No published event is lost: the old file is closed after its last line is complete.
   private mutating func begin(_ first: UInt64) throws {
     let path = folder.path(of: first)
-    let next = open(path, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    guard next >= 0 else { throw EventJournalError("cannot open", path) }
-    if fd >= 0 { close(fd) }
+    current = try AppendLog(path: path, named: EventJournal.name, mode: 0o600, isEmptied: true)
     if let last = segments.indices.last { segments[last].changed = WallClock.nowMilliseconds() }
-    (fd, size) = (next, 0)
     segments.append(.init(first: first, path: path, bytes: 0, changed: WallClock.nowMilliseconds()))
-  }
-
-  private mutating func reopen(_ segment: EventFolder.Segment) throws {
-    fd = open(segment.path, O_RDWR | O_APPEND | O_CLOEXEC)
-    guard fd >= 0 else { throw EventJournalError("cannot open", segment.path) }
-    guard let data = FileManager.default.contents(atPath: segment.path) else {
-      throw EventJournalError("cannot read", segment.path)
-    }
-    let octets = [UInt8](data)
-    let whole = octets.lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
-    if whole < octets.count, ftruncate(fd, off_t(whole)) != 0 { throw EventJournalError("cannot repair", segment.path) }
-    size = whole
-    bytes += whole - segment.bytes
-    segments[segments.count - 1].bytes = whole
-    let line =
-      octets[..<max(0, whole - 1)].lastIndex(of: 0x0a).map { octets[($0 + 1)..<(whole - 1)] } ?? octets[..<max(0, whole - 1)]
-    last = StoredEvent(line)?.position ?? (segment.first - 1)
-  }
-
-  private func put(_ octets: [UInt8]) throws {
-    var done = 0
-    while done < octets.count {
-      let count = octets.withUnsafeBytes { write(fd, $0.baseAddress! + done, $0.count - done) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        let error = EventJournalError("cannot write", folder.path)
-        // Half a line must not stay: the next would be glued to it.
-        _ = ftruncate(fd, off_t(size))
-        throw error
-      }
-      done += count
-    }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LineFiles
 import Synchronization
 
 /// The reading side: events after a position, in order, while another thread writes. Blocks for data that is not in memory; one
@@ -55,28 +56,22 @@ public final class EventReader: Sendable {
 }
 
 /// The open segment, and how far it was read.
-private struct SegmentReader: ~Copyable {
+struct SegmentReader: ~Copyable {
   private let folder: EventFolder
-  private var fd: Int32 = -1
-  /// Fields of the open segment.
+  private var lines = LineReader(lineBytes: Limits.readBytes)
+  /// Of the open segment.
   private var first: UInt64 = 0
-  private var offset: off_t = 0
-  /// The last event before `offset`.
+  /// The last event that was read.
   private var position: UInt64 = 0
 
   init(_ folder: EventFolder) { self.folder = folder }
 
-  deinit { if fd >= 0 { close(fd) } }
-
   /// The position of a segment's last complete line; nil: it has none.
   static func lastPosition(in path: String) -> UInt64? {
-    let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    var status = stat()
-    guard fstat(file, &status) == 0 else { return nil }
+    var file = LineReader(lineBytes: Limits.readBytes)
+    guard file.open(path), let status = file.status else { return nil }
     // No line is as long: the last complete one, and the end of the one before it, are in these octets.
-    let octets = chunk(file, max(0, status.st_size - off_t(Limits.readBytes)))
+    let octets = file.octets(at: max(0, Int64(status.st_size) - Int64(Limits.readBytes)), count: Limits.readBytes)
     guard let end = octets.lastIndex(of: 0x0a) else { return nil }
     let start = octets[..<end].lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
     return position(of: octets[start..<end])
@@ -86,30 +81,24 @@ private struct SegmentReader: ~Copyable {
     -> EventReader.Look
   {
     var look = EventReader.Look(after: after)
-    if fd < 0 || after != position, !find(after) { return look }
+    if !lines.isOpen || after != position, !find(after) { return look }
     look.isGap = position > after
-    while look.looked == 0 {
-      let chunk = Self.chunk(fd, offset)
-      guard let end = chunk.lastIndex(of: 0x0a) else {
+    var octets = 0
+    while look.events.count < most, look.looked < entries, look.looked == 0 || octets < Limits.readBytes {
+      switch lines.next() {
+      case .line(let text):
+        octets += text.count
+        guard let line = EventLine(text) else { continue }
+        position = line.position
+        guard line.position > after else { continue }
+        (look.looked, look.after) = (look.looked + 1, line.position)
+        if fits(line.kind, line.subject) { look.events.append(line.event) }
+      case .tooLong: continue
+      case .end:
         let before = position
-        guard next() else { break }
+        guard look.looked == 0, openNext() else { return look }
         look.isGap = look.isGap || position > before
-        continue
       }
-      var start = 0
-      while start <= end, look.events.count < most, look.looked < entries, let stop = chunk[start...].firstIndex(of: 0x0a) {
-        offset += off_t(stop + 1 - start)
-        if let line = EventLine(chunk[start..<stop]) {
-          position = line.position
-          if line.position > after {
-            look.looked += 1
-            look.after = line.position
-            if fits(line.kind, line.subject) { look.events.append(line.event) }
-          }
-        }
-        start = stop + 1
-      }
-      if most == 0 || entries == 0 { break }
     }
     return look
   }
@@ -118,39 +107,38 @@ private struct SegmentReader: ~Copyable {
   /// reads.
   private mutating func find(_ after: UInt64) -> Bool {
     let all = folder.segments()
-    guard let segment = all.last(where: { $0.first <= after + 1 }) ?? all.first else { return false }
-    guard open(segment) else { return false }
+    guard let segment = all.last(where: { $0.first <= after + 1 }) ?? all.first, open(segment) else { return false }
     guard position < after else { return true }
-    offset = lastLine(at: after)
-    // Lines before it are skipped.
+    lines.seek(lastLine(at: after))
     while true {
-      let chunk = Self.chunk(fd, offset)
-      guard chunk.contains(0x0a) else { return true }
-      var start = 0
-      while let stop = chunk[start...].firstIndex(of: 0x0a) {
-        let number = Self.position(of: chunk[start..<stop]) ?? 0
-        guard number <= after else { return true }
-        (offset, position) = (offset + off_t(stop + 1 - start), max(position, number))
-        start = stop + 1
+      let offset = lines.offset
+      switch lines.next() {
+      case .line(let line):
+        let number = Self.position(of: line) ?? 0
+        guard number <= after else {
+          lines.seek(offset)
+          return true
+        }
+        position = max(position, number)
+      case .tooLong: continue
+      case .end: return true
       }
     }
   }
 
   /// The offset of a line at or before this position, at most `Limits.readBytes` before the first line after it: positions grow,
   /// so a binary search finds it.
-  private func lastLine(at after: UInt64) -> off_t {
-    var status = stat()
-    guard fstat(fd, &status) == 0 else { return 0 }
-    var (low, high) = (off_t(0), status.st_size)
-    while high - low > off_t(Limits.readBytes) {
+  private func lastLine(at after: UInt64) -> Int64 {
+    var (low, high) = (Int64(0), Int64(lines.status?.st_size ?? 0))
+    while high - low > Int64(Limits.readBytes) {
       let middle = low + (high - low) / 2
-      let chunk = Self.chunk(fd, middle)
+      let chunk = lines.octets(at: middle, count: Limits.readBytes)
       // A line is shorter than a chunk: one begins here, unless this is the end.
       guard let first = chunk.firstIndex(of: 0x0a), let number = Self.position(of: chunk[(first + 1)...]), number <= after else {
         high = middle
         continue
       }
-      low = middle + off_t(first + 1)
+      low = middle + Int64(first + 1)
     }
     return low
   }
@@ -161,25 +149,15 @@ private struct SegmentReader: ~Copyable {
   }
 
   private mutating func open(_ segment: EventFolder.Segment) -> Bool {
-    let next = Glibc.open(segment.path, O_RDONLY | O_CLOEXEC)
-    guard next >= 0 else { return false }
-    if fd >= 0 { close(fd) }
-    (fd, first, offset, position) = (next, segment.first, 0, segment.first - 1)
+    guard lines.open(segment.path) else { return false }
+    (first, position) = (segment.first, segment.first - 1)
     return true
   }
 
   /// Opens the next segment, if there is one: then this one grows no longer, and was read completely.
-  private mutating func next() -> Bool {
+  private mutating func openNext() -> Bool {
     guard let segment = folder.segments().first(where: { $0.first > first }) else { return false }
     // It may have grown between our read and the new file.
-    var status = stat()
-    if fstat(fd, &status) == 0, status.st_size > offset, Self.chunk(fd, offset).contains(0x0a) { return true }
-    return open(segment)
-  }
-
-  private static func chunk(_ file: Int32, _ offset: off_t) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: Limits.readBytes) { room, count in
-      count = max(0, pread(file, room.baseAddress, room.count, offset))
-    }
+    return lines.refill() || open(segment)
   }
 }

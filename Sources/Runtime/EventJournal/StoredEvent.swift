@@ -84,12 +84,3 @@ public struct EventCursor: Sendable, Hashable, CustomStringConvertible {
 
   public var description: String { "\(epoch)-\(position)" }
 }
-
-/// Why the journal cannot be opened, read or written, and what an operator can do.
-public struct EventJournalError: Error, Sendable, Equatable, CustomStringConvertible {
-  public var description: String
-  init(_ what: String, _ path: String) {
-    let why = errno == ENOSPC ? "the disk is full" : String(cString: strerror(errno))
-    description = "\(what) the event journal \(path): \(why)"
-  }
-}

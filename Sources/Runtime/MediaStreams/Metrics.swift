@@ -15,13 +15,14 @@ final class StreamMetrics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .gauge("trunkline_streams", "Media streams that are open.", open),
-      .counters("trunkline_streams_total", "Media streams that have ended, by cause.", label: "end", streams),
+      .gauge("trunkline_streams", help: "Media streams that are open.", open),
+      .counters("trunkline_streams_total", help: "Media streams that have ended, by cause.", label: "end", streams),
       .counters(
-        "trunkline_stream_faults_total", "Messages of stream peers that were ignored, by fault.", label: "fault", faults),
-      .counter("trunkline_stream_unread_frames_total", "Frames of 20 ms that peers did not read in time.", unread),
-      .counter("trunkline_stream_surplus_frames_total", "Frames of 20 ms dropped as too many waited to be played.", tooFast),
-      .counter("trunkline_stream_surplus_marks_total", "Marks dropped as too many waited.", marks),
+        "trunkline_stream_faults_total", help: "Messages of stream peers that were ignored, by fault.", label: "fault", faults),
+      .counter("trunkline_stream_unread_frames_total", help: "Frames of 20 ms that peers did not read in time.", unread),
+      .counter(
+        "trunkline_stream_surplus_frames_total", help: "Frames of 20 ms dropped as too many waited to be played.", tooFast),
+      .counter("trunkline_stream_surplus_marks_total", help: "Marks dropped as too many waited.", marks),
     ]
   }
 }

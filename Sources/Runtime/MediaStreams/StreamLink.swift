@@ -28,7 +28,7 @@ final class StreamLink {
   private var state = State.upgrading
   /// The answer to the handshake.
   private var head: [UInt8] = []
-  private var reader = ClientFrameReader(messageBytes: Limits.messageBytes)
+  private var reader = FrameReader(.client, messageBytes: Limits.messageBytes)
   private var masks = SystemRandomNumberGenerator()
 
   init(
@@ -48,9 +48,9 @@ final class StreamLink {
   /// When the socket last accepted bytes for the peer, or none were pending.
   var lastAcceptedAt: Instant { connection.lastAcceptedAt }
 
-  func send(_ kind: ClientFrameWriter.Kind, _ payload: [UInt8]) {
+  func send(_ kind: FrameWriter.Kind, _ payload: [UInt8]) {
     guard state == .open else { return }
-    connection.send { ClientFrameWriter.append(kind, payload, mask: masks.next(), to: &$0) }
+    connection.send { FrameWriter.append(kind, payload, mask: masks.next(), to: &$0) }
   }
 
   /// Sends a close frame if the WebSocket is open. Not reported to the handler.
@@ -93,15 +93,16 @@ final class StreamLink {
 
   private func readFrames(_ bytes: UnsafeRawBufferPointer) {
     guard state == .open else { return }
-    for event in reader.read(bytes) where state == .open {
+    reader.read(bytes) { event in
       switch event {
       case .text(let message): handler(.text(message))
       case .binary(let message): handler(.binary(message))
       case .ping(let payload): send(.pong, payload)
-      case .pong: break
+      case .pong, .fragment: break
       case .close(let code): end("it closed the stream" + (code.map { " with \($0)" } ?? ""), isByPeer: true, code ?? 1000)
       case .failed(let code): end("a broken frame", code)
       }
+      return state == .open
     }
   }
 

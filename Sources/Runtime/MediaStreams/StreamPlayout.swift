@@ -75,7 +75,8 @@ struct StreamPlayout {
       if !isCalm { held = min(Limits.heldFrames.upperBound, held + 1) }
       wasLate = now
     } else if isCalm, now - lessAt >= Limits.calm, held > Limits.heldFrames.lowerBound {
-      (held, lessAt) = (held - 1, now)
+      held = held - 1
+      lessAt = now
     }
   }
 
@@ -92,8 +93,12 @@ struct StreamPlayout {
   /// Drops all audio. The queued marks are over now.
   mutating func clear() -> [String] {
     let over = entries.compactMap { if case .mark(let name) = $0 { name } else { nil } }
-    (entries, offset, count, marks) = ([], 0, 0, 0)
-    (isTalking, dryAt) = (false, nil)
+    entries = []
+    offset = 0
+    count = 0
+    marks = 0
+    isTalking = false
+    dryAt = nil
     forgetSpare()
     return over
   }
@@ -101,7 +106,8 @@ struct StreamPlayout {
   /// A tick found no audio, and the queue is still empty.
   mutating func ranDry(at now: Instant) {
     guard isTalking, count == 0 else { return }
-    (isTalking, dryAt) = (false, now)
+    isTalking = false
+    dryAt = now
     forgetSpare()
   }
 

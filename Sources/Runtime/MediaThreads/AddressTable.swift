@@ -46,7 +46,8 @@ struct AddressTable: ~Copyable {
     var index = hash(address, route)
     while slots[index].session >= 0 {
       if slots[index].address == address, slots[index].route == route {
-        (slots[index].session, slots[index].leg) = (owner.session, owner.leg)
+        slots[index].session = owner.session
+        slots[index].leg = owner.leg
         return true
       }
       index = (index &+ 1) & mask

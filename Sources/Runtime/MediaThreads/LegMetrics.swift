@@ -27,16 +27,16 @@ struct LegMetrics: Sendable {
 
   var families: [MetricFamily] {
     [
-      family("trunkline_media_opinion_score", "MOS of what each leg sent, by G.107.") { $0.score },
-      family("trunkline_media_round_trip_seconds", "Round trip to each leg, by RTCP.") { $0.roundTrip },
-      family("trunkline_media_burst_density", "Part of packets lost or late inside bursts of loss (RFC 3611).") {
+      family("trunkline_media_opinion_score", help: "MOS of what each leg sent, by G.107.") { $0.score },
+      family("trunkline_media_round_trip_seconds", help: "Round trip to each leg, by RTCP.") { $0.roundTrip },
+      family("trunkline_media_burst_density", help: "Part of packets lost or late inside bursts of loss (RFC 3611).") {
         $0.burstDensity
       },
-      family("trunkline_media_speech_level_dbov", "Level of each leg's speech in dBov.") { $0.level },
+      family("trunkline_media_speech_level_dbov", help: "Level of each leg's speech in dBov.") { $0.level },
     ]
   }
 
-  private func family(_ name: String, _ help: String, _ pick: @escaping @Sendable (Figures) -> Histogram) -> MetricFamily {
+  private func family(_ name: String, help: String, _ pick: @escaping @Sendable (Figures) -> Histogram) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .histogram, labelNames: ["leg"]) { [trunk, app] in
       [MetricSample(["trunk"], .histogram(pick(trunk).snapshot)), MetricSample(["app"], .histogram(pick(app).snapshot))]
     }

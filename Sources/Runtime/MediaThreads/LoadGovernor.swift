@@ -80,8 +80,8 @@ struct LoadGovernor {
       return initial
     }
     measure(sample)
-    let isLate = recent.isOverdue(busy, limit)
-    let isStrained = recent.isStrained(busy, limit)
+    let isLate = recent.isOverdue(busy, limit: limit)
+    let isStrained = recent.isStrained(busy, limit: limit)
     let pending = max(0, sample.reserved - sample.running)
     var cost = costOfCall(sample.running)
     var forecast = busy + Double(pending) * cost
@@ -122,8 +122,11 @@ struct LoadGovernor {
   private mutating func lower(_ forecast: inout Double, _ cost: inout Double) {
     let ratio = steps[step + 1].cost / steps[step].cost
     step += 1
-    (busy, forecast, cost) = (busy * ratio, forecast * ratio, cost * ratio)
-    (sinceStep, calm) = (.zero, .zero)
+    busy = busy * ratio
+    forecast = forecast * ratio
+    cost = cost * ratio
+    sinceStep = .zero
+    calm = .zero
   }
 
   private mutating func raise(_ forecast: Double, _ isStrained: Bool) {
@@ -132,7 +135,8 @@ struct LoadGovernor {
     if higher >= Limits.raiseBelow * limit || isStrained { calm = .zero }
     guard calm >= Limits.calmBeforeRaise else { return }
     step -= 1
-    (sinceStep, calm) = (.zero, .zero)
+    sinceStep = .zero
+    calm = .zero
   }
 
   private init(copying other: LoadGovernor) { (steps, limit, prior) = (other.steps, other.limit, other.prior) }
@@ -158,10 +162,10 @@ private struct Window {
     sum.leftOut += new.leftOut - old.leftOut
   }
 
-  func isStrained(_ busy: Double, _ limit: Double) -> Bool {
+  func isStrained(_ busy: Double, limit: Double) -> Bool {
     busy >= Limits.lateByOwnFault * limit && sum.strained * 20 > sum.ticks
   }
-  func isOverdue(_ busy: Double, _ limit: Double) -> Bool {
+  func isOverdue(_ busy: Double, limit: Double) -> Bool {
     busy >= Limits.lateByOwnFault * limit && (sum.overdue * 20 > sum.ticks || sum.leftOut > 0)
   }
 }

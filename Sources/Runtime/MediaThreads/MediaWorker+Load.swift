@@ -38,8 +38,13 @@ struct LoadMeter {
   mutating func sample(at now: Instant, running: Int, reserved: Int) -> LoadGovernor.Sample {
     let used = MonotonicClock.threadCPU()
     defer {
-      (since, usedUntil, due) = (now, used, now + Limits.loadInterval)
-      (ticks, strained, overdue, leftOut) = (0, 0, 0, 0)
+      since = now
+      usedUntil = used
+      due = now + Limits.loadInterval
+      ticks = 0
+      strained = 0
+      overdue = 0
+      leftOut = 0
     }
     return LoadGovernor.Sample(
       elapsed: now - since, used: used - usedUntil, ticks: ticks, strained: strained, overdue: overdue, leftOut: leftOut,

@@ -54,8 +54,8 @@ extension MediaWorker {
     slotOf[id] = slot
     shared.metrics.sessions.add(1)
     do throws(SystemError) {
-      try watch(sockets.rtp.fd, .trunk, slot)
-      try watch(sockets.rtcp.fd, .trunkControl, slot)
+      try watch(sockets.rtp.fd, as: .trunk, index: slot)
+      try watch(sockets.rtcp.fd, as: .trunkControl, index: slot)
     } catch {
       remove(slot)
       shared.eventHandler(.closed(id, MediaStatistics()))
@@ -67,8 +67,8 @@ extension MediaWorker {
     guard let slot = slotOf[id], let entry = entries[slot] else { return }
     flush()
     do throws(SystemError) {
-      try watch(sockets.rtp.fd, .trunk, slot)
-      try watch(sockets.rtcp.fd, .trunkControl, slot)
+      try watch(sockets.rtp.fd, as: .trunk, index: slot)
+      try watch(sockets.rtcp.fd, as: .trunkControl, index: slot)
     } catch { return }  // The call ends like one whose address was removed and that has no other.
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.trunk, nil)
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.control, nil)
@@ -148,7 +148,7 @@ extension MediaWorker {
 
   private mutating func listen(_ socket: UDPSocket) {
     // A socket that the kernel cannot watch for lack of memory is as if behind a firewall: its candidates fail, the others work.
-    try? watch(socket.fd, .app, apps.add(socket))
+    try? watch(socket.fd, as: .app, index: apps.add(socket))
   }
 
   /// Closes the sockets of addresses that were removed for good, once no session is left that was offered them.
@@ -194,7 +194,7 @@ extension MediaWorker {
       for index in 0..<receiving.count {
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
         if STUNMessage.isSTUN(UnsafeRawBufferPointer(bytes)) {
-          receiveCheck(UnsafeRawBufferPointer(bytes), source, PacketRoute(raw: fd))
+          receiveCheck(UnsafeRawBufferPointer(bytes), from: source, on: PacketRoute(raw: fd))
           continue
         }
         // Everything but STUN belongs to the leg that validated the address, or to the one that has its SSRC, whose keys decide.
@@ -223,7 +223,7 @@ extension MediaWorker {
   }
 
   /// STUN requests belong to the leg whose ufrag they name.
-  private mutating func receiveCheck(_ packet: UnsafeRawBufferPointer, _ source: SocketAddress, _ route: PacketRoute) {
+  private mutating func receiveCheck(_ packet: UnsafeRawBufferPointer, from source: SocketAddress, on route: PacketRoute) {
     guard let message = try? STUNMessage(packet), let ufrag = message.recipientUfrag,
       let (slot, id) = legOfUfrag[UfragKey(ufrag)], let entry = entries[slot], let leg = entry.pointee.session.index(of: id)
     else { return counters.stranger.increment() }

@@ -60,8 +60,8 @@ struct MediaWorker: ~Copyable {
     entries.initialize(repeating: nil, count: Limits.sessionsPerThread)
     freeSlots = Array((0..<Limits.sessionsPerThread).reversed())
     (epoll, timer) = (shared.epoll, shared.timer)
-    try watch(shared.mailbox.event.fd, .mailbox, 0)
-    try watch(timer, .timer, 0)
+    try watch(shared.mailbox.event.fd, as: .mailbox, index: 0)
+    try watch(timer, as: .timer, index: 0)
   }
 
   deinit {
@@ -77,7 +77,7 @@ struct MediaWorker: ~Copyable {
     }
   }
 
-  func watch(_ fd: Int32, _ kind: Kind, _ index: Int) throws(SystemError) {
+  func watch(_ fd: Int32, as kind: Kind, index: Int) throws(SystemError) {
     var event = epoll_event()
     event.events = EPOLLIN.rawValue
     event.data.u64 = kind.rawValue << 56 | UInt64(index)
@@ -182,7 +182,8 @@ struct MediaWorker: ~Copyable {
     }
     shared.metrics.retiredSources.increment(by: output.retiredSources)
     shared.metrics.sourceTakeovers.increment(by: output.sourceTakeovers)
-    (output.retiredSources, output.sourceTakeovers) = (0, 0)
+    output.retiredSources = 0
+    output.sourceTakeovers = 0
     let overflowed = output.packets.drainOverflowed()
     if overflowed > 0 { shared.metrics.drops.counter(MediaDrop.batchFull.name).increment(by: overflowed) }
   }

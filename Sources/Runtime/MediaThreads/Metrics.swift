@@ -54,6 +54,8 @@ public final class MediaMetrics: Sendable {
 
   init(threads: Int) {
     threadCPU = (0..<threads).map { ("media-\($0)", Gauge()) } + [("dtls-0", Gauge())]
+    // A counter that appears with its first drop has no rate for it: each begins at 0.
+    for reason in MediaDrop.allCases { _ = drops.counter(reason.name) }
   }
 
   private let ports = Mutex<(pairs: TrunkPorts, limit: Int)?>(nil)
@@ -65,55 +67,61 @@ public final class MediaMetrics: Sendable {
   /// All families, for `Telemetry`.
   public var families: [MetricFamily] {
     [
-      .counters("trunkline_media_packets_total", "Datagrams by path; stranger: of an unknown leg.", label: "way", packets),
-      .counters("trunkline_media_lost_total", "RTP packets that were never received, by leg.", label: "leg", lost),
-      .counters("trunkline_media_late_total", "RTP packets too late for play-out, by leg.", label: "leg", late),
-      seconds("trunkline_media_concealed_seconds_total", "Audio concealed for lost packets, by leg.", concealedMilliseconds),
-      seconds("trunkline_media_repaired_seconds_total", "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
-      .counters("trunkline_media_playout_total", "What play-out decided, by leg; _ms in milliseconds of audio.", playout),
-      .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),
+      .counters("trunkline_media_packets_total", help: "Datagrams by path; stranger: of an unknown leg.", label: "way", packets),
+      .counters("trunkline_media_lost_total", help: "RTP packets that were never received, by leg.", label: "leg", lost),
+      .counters("trunkline_media_late_total", help: "RTP packets too late for play-out, by leg.", label: "leg", late),
+      seconds(
+        "trunkline_media_concealed_seconds_total", help: "Audio concealed for lost packets, by leg.", concealedMilliseconds),
+      seconds("trunkline_media_repaired_seconds_total", help: "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
+      .counters("trunkline_media_playout_total", help: "What play-out decided, by leg; _ms in milliseconds of audio.", playout),
+      .counters("trunkline_media_drops_total", help: "Packets dropped by reason.", drops),
       .counter(
-        "trunkline_media_srtp_sources_retired_total", "SSRCs that SRTP keeps the highest index of only.",
+        "trunkline_media_srtp_sources_retired_total", help: "SSRCs that SRTP keeps the highest index of only.",
         retiredSources),
       .counter(
-        "trunkline_media_trunk_source_takeovers_total", "RTP sources of trunks that were replaced by one closer to the trunk.",
+        "trunkline_media_trunk_source_takeovers_total",
+        help: "RTP sources of trunks that were replaced by one closer to the trunk.",
         sourceTakeovers),
       .histogram(
-        "trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
-      .histogram("trunkline_media_jitter_seconds", "Interarrival jitter, once per call and 5 s.", jitter),
-      .histogram("trunkline_media_tick_lateness_seconds", "How long after its due time a 20 ms tick ran.", tickLateness),
-      .counter("trunkline_media_ticks_left_out_total", "Ticks left out because a thread was far behind.", ticksLeftOut),
-      .gauge("trunkline_media_sessions", "Media sessions that exist now.", sessions),
-      .gauge("trunkline_media_port_pairs", "Port pairs of media.trunk_ports in use.") { [self] in
+        "trunkline_media_jitter_buffer_seconds", help: "Mean delay of the jitter buffer, once per call and 5 s.",
+        jitterBufferDelay),
+      .histogram("trunkline_media_jitter_seconds", help: "Interarrival jitter, once per call and 5 s.", jitter),
+      .histogram("trunkline_media_tick_lateness_seconds", help: "How long after its due time a 20 ms tick ran.", tickLateness),
+      .counter("trunkline_media_ticks_left_out_total", help: "Ticks left out because a thread was far behind.", ticksLeftOut),
+      .gauge("trunkline_media_sessions", help: "Media sessions that exist now.", sessions),
+      .gauge("trunkline_media_port_pairs", help: "Port pairs of media.trunk_ports in use.") { [self] in
         Int64(ports.withLock { $0?.pairs.inUse ?? 0 })
       },
-      .gauge("trunkline_media_port_pairs_limit", "Port pairs of media.trunk_ports, over all addresses.") { [self] in
+      .gauge("trunkline_media_port_pairs_limit", help: "Port pairs of media.trunk_ports, over all addresses.") { [self] in
         Int64(ports.withLock { $0?.limit ?? 0 })
       },
-      .gauge("trunkline_media_own_addresses", "Addresses of this machine that media is offered at now.", listening),
-      .gauge("trunkline_media_app_addresses", "Remote addresses bound to app legs.", appAddresses),
+      .gauge("trunkline_media_own_addresses", help: "Addresses of this machine that media is offered at now.", listening),
+      .gauge("trunkline_media_app_addresses", help: "Remote addresses bound to app legs.", appAddresses),
       .counter(
-        "trunkline_media_app_addresses_refused_total", "Validated addresses that found the table full.", appAddressesRefused),
-      .gauge("trunkline_dtls_associations", "DTLS associations in memory.", associations),
-      .counters("trunkline_dtls_handshakes_total", "DTLS handshakes by result.", label: "result", handshakes),
-      .histogram("trunkline_dtls_handshake_seconds", "First datagram to keys.", handshakeSeconds),
-      .counter("trunkline_media_unknown_session_total", "Commands for a session that does not exist.", unknownSession),
-      .counter("trunkline_media_undelivered_total", "Commands refused by a full mailbox.", undelivered),
+        "trunkline_media_app_addresses_refused_total", help: "Validated addresses that found the table full.", appAddressesRefused
+      ),
+      .gauge("trunkline_dtls_associations", help: "DTLS associations in memory.", associations),
+      .counters("trunkline_dtls_handshakes_total", help: "DTLS handshakes by result.", label: "result", handshakes),
+      .histogram("trunkline_dtls_handshake_seconds", help: "First datagram to keys.", handshakeSeconds),
+      .counter("trunkline_media_unknown_session_total", help: "Commands for a session that does not exist.", unknownSession),
+      .counter("trunkline_media_undelivered_total", help: "Commands refused by a full mailbox.", undelivered),
       MetricFamily(
         name: "trunkline_media_thread_cpu_seconds_total", help: "CPU time of each media thread.", kind: .counter,
         labelNames: ["thread"]
       ) { [threadCPU] in threadCPU.map { MetricSample([$0.name], .number(Double($0.nanoseconds.value) / 1e9)) } },
-      thread("trunkline_media_load", "Share of a core that a media thread uses for calls, smoothed.") {
+      thread("trunkline_media_load", help: "Share of a core that a media thread uses for calls, smoothed.") {
         .number(Double($0.permille.value) / 1_000)
       },
-      thread("trunkline_media_complexity_ceiling", "Opus complexity that no encoder of a thread exceeds.") {
+      thread("trunkline_media_complexity_ceiling", help: "Opus complexity that no encoder of a thread exceeds.") {
         .integer($0.ceiling.value)
       },
-      thread("trunkline_media_refusing", "1 while a media thread accepts no further calls.") { .integer($0.isRefusing.value) },
+      thread("trunkline_media_refusing", help: "1 while a media thread accepts no further calls.") {
+        .integer($0.isRefusing.value)
+      },
     ] + legs.families
   }
 
-  private func thread(_ name: String, _ help: String, _ value: @escaping @Sendable (ThreadLoad) -> MetricSample.Value)
+  private func thread(_ name: String, help: String, _ value: @escaping @Sendable (ThreadLoad) -> MetricSample.Value)
     -> MetricFamily
   {
     MetricFamily(name: name, help: help, kind: .gauge, labelNames: ["thread"]) { [self] in
@@ -121,7 +129,7 @@ public final class MediaMetrics: Sendable {
     }
   }
 
-  private func seconds(_ name: String, _ help: String, _ milliseconds: LabelledCounters<Stream>) -> MetricFamily {
+  private func seconds(_ name: String, help: String, _ milliseconds: LabelledCounters<Stream>) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .counter, labelNames: ["leg"]) {
       Stream.allCases.map { MetricSample([$0.rawValue], .number(Double(milliseconds[$0].value) / 1_000)) }
     }

@@ -33,7 +33,8 @@ struct SessionEntry: ~Copyable {
 
   /// Moves the trunk leg to other sockets; the old ones are closed.
   mutating func move(to sockets: TrunkSockets) {
-    (trunk, control) = (sockets.rtp.fd, sockets.rtcp.fd)
+    trunk = sockets.rtp.fd
+    control = sockets.rtcp.fd
     session.moveTrunk(to: PacketRoute(raw: trunk), control: PacketRoute(raw: control))
     self.sockets = sockets
   }

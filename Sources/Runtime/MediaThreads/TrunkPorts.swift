@@ -40,7 +40,8 @@ final class TrunkPorts: Sendable {
     mutating func draw() -> UInt16? {
       while ready.count < least, restingCount > 0 {
         ready.append(resting[oldest])
-        (oldest, restingCount) = ((oldest + 1) % resting.count, restingCount - 1)
+        oldest = (oldest + 1) % resting.count
+        restingCount = restingCount - 1
       }
       guard !ready.isEmpty else { return nil }
       ready.swapAt(Int.random(in: ready.indices), ready.count - 1)

@@ -59,8 +59,9 @@ final class VerifierStatistics: Sendable {
   var families: [MetricFamily] {
     [
       .counters(
-        "trunkline_identity_checks_total", "Requests to the verifier of caller identities, by result.", label: "result", results),
-      .histogram("trunkline_identity_check_seconds", "From a request to its answer.", elapsed),
+        "trunkline_identity_checks_total", help: "Requests to the verifier of caller identities, by result.", label: "result",
+        results),
+      .histogram("trunkline_identity_check_seconds", help: "From a request to its answer.", elapsed),
     ]
   }
 }

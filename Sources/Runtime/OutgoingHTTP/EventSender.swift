@@ -47,10 +47,10 @@ final class EventStatistics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_event_webhooks_total", "Requests with an event by how they ended.", outcomes),
-      .histogram("trunkline_event_webhook_seconds", "From a request with an event to its answer.", time),
-      .gauge("trunkline_events_open", "Events in memory that a webhook has not accepted yet.", open),
-      .gauge("trunkline_event_webhooks_failing", "Webhooks whose last request failed.", failing),
+      .counters("trunkline_event_webhooks_total", help: "Requests with an event by how they ended.", outcomes),
+      .histogram("trunkline_event_webhook_seconds", help: "From a request with an event to its answer.", time),
+      .gauge("trunkline_events_open", help: "Events in memory that a webhook has not accepted yet.", open),
+      .gauge("trunkline_event_webhooks_failing", help: "Webhooks whose last request failed.", failing),
     ]
   }
 }

@@ -39,7 +39,7 @@ final class HTTPThread<Worker: HTTPWorker>: Sendable {
     thread = Mutex(nil)
     let running = try NamedThread.start(name: name, logger: logger) {
       let transfers = HTTPTransfers(loop: loop, tls: tls, logger: logger)
-      Self.run(makeWorker(loop, transfers), loop, transfers, mailbox, logger)
+      Self.run(makeWorker(loop, transfers), on: loop, transfers: transfers, mailbox: mailbox, logger: logger)
     }
     thread.withLock { $0 = running }
   }
@@ -61,7 +61,7 @@ final class HTTPThread<Worker: HTTPWorker>: Sendable {
   var queue: MailboxReading { mailbox.reading(name) }
 
   private static func run(
-    _ worker: Worker, _ loop: EventLoop, _ transfers: HTTPTransfers, _ mailbox: Mailbox<Worker.Message?>, _ logger: Logger
+    _ worker: Worker, on loop: EventLoop, transfers: HTTPTransfers, mailbox: Mailbox<Worker.Message?>, logger: Logger
   ) {
     var batch: [Worker.Message?] = []
     do {

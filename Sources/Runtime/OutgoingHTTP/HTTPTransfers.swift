@@ -45,17 +45,17 @@ final class HTTPTransfers {
     let files = request.showsCertificate ? tls : TLSFiles(authorities: tls.authorities)
     let began = loop.now
     group.start(request, tls: files) { [unowned self, unowned group] ended in
-      completed(request, ended, group, since: began, completion)
+      completed(request, as: ended, in: group, since: began, completion)
     }
     arm()
   }
 
   private func completed(
-    _ request: HTTPClientRequest, _ ended: Transfer.Ended, _ group: ConnectionGroup, since began: Instant,
+    _ request: HTTPClientRequest, as ended: Transfer.Ended, in group: ConnectionGroup, since began: Instant,
     _ completion: @escaping Completion
   ) {
     guard case .failure(var failure) = ended.result else {
-      if ended.wentAgain { forgotten(request, group, "the connection broke without an answer") }
+      if ended.wentAgain { forgotten(request, in: group, because: "the connection broke without an answer") }
       group.answered()
       return completion(ended.result)
     }
@@ -64,19 +64,20 @@ final class HTTPTransfers {
       // a connection that answered another request is alive: only the server of this request is slow
       if group.answeredAt.map({ $0 <= began }) ?? true { retire(request.connection, failedSince: began) }
     } else if hadServed {
-      forgotten(request, group, failure.text)
+      forgotten(request, in: group, because: failure.text)
       retire(request.connection, failedSince: began)
     }
     failure.isOfOld = hadServed
     let left = request.timeout - (loop.now - began)
     guard request.goesAgain, hadServed, !ended.isTimeout, left > .zero else { return completion(.failure(failure)) }
     var again = request
-    (again.timeout, again.goesAgain) = (left, false)
+    again.timeout = left
+    again.goesAgain = false
     start(again, completion: completion)
   }
 
   /// Logs each abandoned connection once.
-  private func forgotten(_ request: HTTPClientRequest, _ group: ConnectionGroup, _ why: String) {
+  private func forgotten(_ request: HTTPClientRequest, in group: ConnectionGroup, because why: String) {
     guard groups[request.connection] === group else { return }
     logger.notice(
       "a connection stalled: its requests are sent over a new one",

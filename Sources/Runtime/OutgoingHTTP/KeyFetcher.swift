@@ -64,10 +64,10 @@ public final class KeyStatistics: Sendable {
   public var families: [MetricFamily] {
     [
       .counters(
-        "trunkline_jwks_fetches_total", "Fetches of auth.jwt.jwks_url by how they ended.", label: "outcome", outcomes),
-      .gauge("trunkline_jwks_keys", "Keys from auth.jwt.jwks_url that login tokens are checked with.", keys),
+        "trunkline_jwks_fetches_total", help: "Fetches of auth.jwt.jwks_url by how they ended.", label: "outcome", outcomes),
+      .gauge("trunkline_jwks_keys", help: "Keys from auth.jwt.jwks_url that login tokens are checked with.", keys),
       .gauge(
-        "trunkline_jwks_fetched_seconds", "When the keys were fetched, in seconds since 1970; 0: none yet.", fetchedAt),
+        "trunkline_jwks_fetched_seconds", help: "When the keys were fetched, in seconds since 1970; 0: none yet.", fetchedAt),
     ]
   }
 }

@@ -56,7 +56,8 @@ final class KeyWorker: HTTPWorker {
   private func begin() {
     sources += 1
     refresh = KeyRefresh(at: loop.now)
-    (news, isToBeGiven) = (nil, false)
+    news = nil
+    isToBeGiven = false
     statistics.keys.set(0)
     statistics.fetchedAt.set(0)
     guard let source else { return }
@@ -90,17 +91,19 @@ final class KeyWorker: HTTPWorker {
     request.answerBytes = JSONWebToken.Limits.keyFileBytes
     transfers.start(request) { [unowned self] result in
       guard number == sources else { return }
-      ended(result, source, began)
+      ended(result, of: source, since: began)
       arm()
     }
   }
 
-  private func ended(_ result: Result<HTTPClientResponse, HTTPFailure>, _ source: KeyFetcher.Source, _ began: Instant) {
+  private func ended(_ result: Result<HTTPClientResponse, HTTPFailure>, of source: KeyFetcher.Source, since began: Instant) {
     switch result {
-    case .failure(let failure): failed(.failed, failure.text, source)
+    case .failure(let failure): failed(.failed, because: failure.text, of: source)
     case .success(let answer) where answer.status != 200:
       let isRedirect = (300...399).contains(answer.status)
-      failed(.refused, "status \(answer.status)" + (isRedirect ? ": redirects are not followed, give the final URL" : ""), source)
+      failed(
+        .refused, because: "status \(answer.status)" + (isRedirect ? ": redirects are not followed, give the final URL" : ""),
+        of: source)
     case .success(let answer):
       do throws(KeyError) {
         let keys = try KeySet(source.algorithm, fetched: answer.body)
@@ -114,13 +117,13 @@ final class KeyWorker: HTTPWorker {
         news = KeyFetcher.News(source: source, keys: keys, fetchedAt: began, failure: nil)
         give()
       } catch {
-        failed(.unusable, "\(error)", source)
+        failed(.unusable, because: "\(error)", of: source)
       }
     }
   }
 
   /// Keeps the keys of the last successful fetch.
-  private func failed(_ outcome: KeyStatistics.Outcome, _ why: String, _ source: KeyFetcher.Source) {
+  private func failed(_ outcome: KeyStatistics.Outcome, because why: String, of source: KeyFetcher.Source) {
     statistics.outcomes[outcome].increment()
     refresh.failed(at: loop.now)
     // each cause is logged once, however many attempts fail of it

@@ -32,21 +32,23 @@ public final class PushStatistics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_pushes_total", "Pushes by service and how they ended.", outcomes),
-      .counters("trunkline_push_failures_total", "Pushes that were not accepted, by the service's reason.", failures),
-      .counter("trunkline_push_requests_total", "Requests to push services, retries and access tokens included.", requests),
-      .gauge("trunkline_pushes_under_way", "Pushes without an outcome yet.", underWay),
-      .gauges("trunkline_push_circuit_open", "1 while a push service gets no requests because it fails.", label: "service", open),
+      .counters("trunkline_pushes_total", help: "Pushes by service and how they ended.", outcomes),
+      .counters("trunkline_push_failures_total", help: "Pushes that were not accepted, by the service's reason.", failures),
+      .counter("trunkline_push_requests_total", help: "Requests to push services, retries and access tokens included.", requests),
+      .gauge("trunkline_pushes_under_way", help: "Pushes without an outcome yet.", underWay),
+      .gauges(
+        "trunkline_push_circuit_open", help: "1 while a push service gets no requests because it fails.", label: "service", open),
       .counters(
         "trunkline_push_token_mismatches_total",
-        "Tokens refused because they are of another environment (a sandbox token sent to production, or the reverse) or app.",
+        help:
+          "Tokens refused because they are of another environment (a sandbox token sent to production, or the reverse) or app.",
         tokenMismatches),
       .histogram(
         "trunkline_invite_to_push_seconds",
-        "From an INVITE to the request for the service, for devices that are pushed to at once.",
+        help: "From an INVITE to the request for the service, for devices that are pushed to at once.",
         inviteToPush),
-      .histogram("trunkline_push_answer_seconds", "From a request to its answer.", answerTime),
-      .histogram("trunkline_push_seconds", "From the decision to wake a device to the outcome.", elapsed),
+      .histogram("trunkline_push_answer_seconds", help: "From a request to its answer.", answerTime),
+      .histogram("trunkline_push_seconds", help: "From the decision to wake a device to the outcome.", elapsed),
     ]
   }
 }

@@ -54,9 +54,9 @@ final class WebhookStatistics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_webhooks_total", "Requests to webhooks by how they ended.", outcomes),
-      .histogram("trunkline_webhook_seconds", "From a request to its answer.", time),
-      .gauge("trunkline_webhook_circuit_open", "1 while a webhook's server gets no requests because it fails.", open),
+      .counters("trunkline_webhooks_total", help: "Requests to webhooks by how they ended.", outcomes),
+      .histogram("trunkline_webhook_seconds", help: "From a request to its answer.", time),
+      .gauge("trunkline_webhook_circuit_open", help: "1 while a webhook's server gets no requests because it fails.", open),
     ]
   }
 }
@@ -92,12 +92,18 @@ private final class WebhookWorker: HTTPWorker {
       switch message {
       case .ask(let question, let hook):
         let sample = #"{"users": ["alice"], "name": "Carol"} or {"code": 404}"#
-        ask(hook, question.body, within: Limits.webhookTime, sample, "call \(question.call)", RouteAnswer.init) { [answer] read in
+        ask(
+          hook, body: question.body, within: Limits.webhookTime, expecting: sample, about: "call \(question.call)",
+          RouteAnswer.init
+        ) { [answer] read in
           answer(question.call, read)
         }
       case .askUser(let question, let hook):
         let sample = #"{"user": "alice", "grant": {"numbers": ["+15551230001"]}} or a 404"#
-        ask(hook, question.body, within: Limits.userWebhookTime, sample, "a user", { UserAnswer($0, to: question) }) {
+        ask(
+          hook, body: question.body, within: Limits.userWebhookTime, expecting: sample, about: "a user",
+          { UserAnswer($0, to: question) }
+        ) {
           [user] read in
           user(question, read)
         }
@@ -110,17 +116,17 @@ private final class WebhookWorker: HTTPWorker {
   ///   - sample: an expected answer, for the log: the author of the webhook reads it.
   ///   - about: the subject of the question, for the log.
   private func ask<Read>(
-    _ hook: Webhook, _ body: [UInt8], within time: Duration, _ sample: String, _ about: String,
+    _ hook: Webhook, body: [UInt8], within time: Duration, expecting sample: String, about: String,
     _ read: @escaping (HTTPClientResponse) -> Read?, _ answer: @escaping (Read?) -> Void
   ) {
-    func ended(_ read: Read?, _ outcome: String, _ why: String = "") {
+    func ended(_ read: Read?, outcome: String, because why: String = "") {
       statistics.outcomes.counter(outcome).increment()
       if read == nil {
         logger.warning("a webhook gave no answer", metadata: ["about": "\(about)", "outcome": "\(outcome)", "why": "\(why)"])
       }
       answer(read)
     }
-    guard gate.admits(hook.url, at: loop.now) else { return ended(nil, "skipped") }
+    guard gate.admits(hook.url, at: loop.now) else { return ended(nil, outcome: "skipped") }
     let began = loop.now
     let request = HTTPClientRequest(
       connection: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
@@ -135,17 +141,18 @@ private final class WebhookWorker: HTTPWorker {
         let read = read(response)
         let isRefusal = response.status != 200 && read == nil
         ended(
-          read, isRefusal ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered", Self.problem(response, sample))
+          read, outcome: isRefusal ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered",
+          because: Self.problem(response, expecting: sample))
       case .failure(let failure):
         gate.ended(hook.url, answered: false, at: loop.now)
-        ended(nil, "failed", failure.text)
+        ended(nil, outcome: "failed", because: failure.text)
       }
       statistics.open.set(gate.isOpen(hook.url) ? 1 : 0)
     }
   }
 
   /// Why an answer is unusable, in words for the author of the webhook.
-  private static func problem(_ answer: HTTPClientResponse, _ sample: String) -> String {
+  private static func problem(_ answer: HTTPClientResponse, expecting sample: String) -> String {
     switch answer.status {
     case 200 where answer.body.count > PushPolicy.Limits.routeAnswerBytes:
       "the answer is longer than \(PushPolicy.Limits.routeAnswerBytes) bytes"

@@ -27,7 +27,9 @@ struct OggPages {
     let sum = Self.checksum(out)
     for (index, octet) in Self.little(UInt64(sum), 4).enumerated() { out[22 + index] = octet }
     sequence &+= 1
-    (segments, body, packets) = ([], [], 0)
+    segments = []
+    body = []
+    packets = 0
     return out
   }
 

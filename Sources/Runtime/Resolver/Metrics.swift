@@ -15,8 +15,8 @@ final class ResolverMetrics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_dns_questions_total", "Queries to the name servers, by record type.", label: "type", questions),
-      .counters("trunkline_dns_answers_total", "Queries to the name servers, by outcome.", label: "outcome", answers),
+      .counters("trunkline_dns_questions_total", help: "Queries to the name servers, by record type.", label: "type", questions),
+      .counters("trunkline_dns_answers_total", help: "Queries to the name servers, by outcome.", label: "outcome", answers),
     ]
   }
 }

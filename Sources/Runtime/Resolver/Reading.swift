@@ -6,7 +6,7 @@ import TrunklineSIPDialogs
 
 /// c-ares's linked lists as values. The lists live until the end of each function.
 
-func readSRV(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int32, _ time: Duration) -> DNSAnswer {
+func readSRV(_ bytes: UnsafeMutablePointer<UInt8>, count: Int32, _ time: Duration) -> DNSAnswer {
   var list: UnsafeMutablePointer<ares_srv_reply>?
   guard ares_parse_srv_reply(bytes, count, &list) == 0 else { return .failed }
   defer { ares_free_data(list) }
@@ -24,7 +24,7 @@ func readSRV(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int32, _ time: Durat
   return out.isEmpty ? .none : .srv(out, timeToLive: time)
 }
 
-func readNAPTR(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int32, _ time: Duration) -> DNSAnswer {
+func readNAPTR(_ bytes: UnsafeMutablePointer<UInt8>, count: Int32, _ time: Duration) -> DNSAnswer {
   var list: UnsafeMutablePointer<ares_naptr_reply>?
   guard ares_parse_naptr_reply(bytes, count, &list) == 0 else { return .failed }
   defer { ares_free_data(list) }

@@ -55,7 +55,9 @@ private struct NameReader {
       if length & 0xc0 == 0xc0 {
         guard let pointer = word(offset), pointers < Self.nameBytes else { return nil }
         if !isBehindPointer { at = offset + 2 }
-        (offset, isBehindPointer, pointers) = (pointer & 0x3fff, true, pointers + 1)
+        offset = pointer & 0x3fff
+        isBehindPointer = true
+        pointers = pointers + 1
         continue
       }
       let end = offset + 1 + Int(length)

@@ -55,7 +55,7 @@ public final class Resolver {
     stamp = SystemFileStamp(Limits.systemFile)
     guard ares_library_init(ARES_LIB_INIT_ALL) == 0 else { throw ResolverFailure(description: "c-ares cannot be initialised") }
     channel = try open()
-    timer = loop.addTimer("names") { [weak self] in self?.process(ARES_SOCKET_BAD, ARES_SOCKET_BAD) }
+    timer = loop.addTimer("names") { [weak self] in self?.process(readable: ARES_SOCKET_BAD, writable: ARES_SOCKET_BAD) }
     deliveryTimer = loop.addTimer("answers") { [weak self] in self?.deliverWaiting() }
   }
 
@@ -75,14 +75,14 @@ public final class Resolver {
     switch question.kind {
     case .naptr: ares_query(channel, question.name, 1, 35, answered, query)
     case .srv: ares_query(channel, question.name, 1, 33, answered, query)
-    case .a: askAddresses(channel, question.name, AF_INET, query)
-    case .aaaa: askAddresses(channel, question.name, AF_INET6, query)
+    case .a: askAddresses(channel, of: question.name, family: AF_INET, query: query)
+    case .aaaa: askAddresses(channel, of: question.name, family: AF_INET6, query: query)
     }
     arm()
   }
 
   /// Asks for addresses, also in the hosts file, as any program of this machine would.
-  private func askAddresses(_ channel: ares_channel, _ name: String, _ family: Int32, _ query: UnsafeMutableRawPointer) {
+  private func askAddresses(_ channel: ares_channel, of name: String, family: Int32, query: UnsafeMutableRawPointer) {
     var hints = ares_addrinfo_hints()
     hints.ai_family = family
     hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
@@ -162,7 +162,8 @@ public final class Resolver {
       try loop.register(fd, events) { [weak self] ready in
         let failed = ready.hasFailure
         self?.process(
-          failed || ready.contains(.readable) ? fd : ARES_SOCKET_BAD, failed || ready.contains(.writable) ? fd : ARES_SOCKET_BAD)
+          readable: failed || ready.contains(.readable) ? fd : ARES_SOCKET_BAD,
+          writable: failed || ready.contains(.writable) ? fd : ARES_SOCKET_BAD)
       }
       watched.insert(fd)
     } catch {
@@ -170,7 +171,7 @@ public final class Resolver {
     }
   }
 
-  private func process(_ readable: Int32, _ writable: Int32) {
+  private func process(readable: Int32, writable: Int32) {
     guard let channel else { return }
     ares_process_fd(channel, readable, writable)
     arm()
@@ -287,7 +288,7 @@ private func answered(
     guard let bytes, count > 0 else { return .failed }
     let time =
       shortestTimeToLive(UnsafeBufferPointer(start: bytes, count: Int(count))).map { Duration.seconds(Int64($0)) } ?? .zero
-    return kind == .naptr ? readNAPTR(bytes, count, time) : readSRV(bytes, count, time)
+    return kind == .naptr ? readNAPTR(bytes, count: count, time) : readSRV(bytes, count: count, time)
   }
 }
 

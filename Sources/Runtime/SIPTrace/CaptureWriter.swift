@@ -112,7 +112,7 @@ struct CaptureWriter {
   private mutating func ip(_ message: TracedMessage, _ payload: ArraySlice<UInt8>) -> [UInt8] {
     let (source, destination) = (message.source, message.destination)
     let isStream = message.flow.transport.isReliable
-    let transport = isStream ? tcp(source, destination, payload) : udp(source, destination, payload)
+    let transport = isStream ? tcp(from: source, to: destination, payload) : udp(from: source, to: destination, payload)
     var out: [UInt8] = []
     let from = source.ip.unmapped.bytes, to = destination.ip.unmapped.bytes
     if from.count == 4, to.count == 4 {
@@ -136,20 +136,20 @@ struct CaptureWriter {
     return out + transport
   }
 
-  private func udp(_ source: SocketAddress, _ destination: SocketAddress, _ payload: ArraySlice<UInt8>) -> [UInt8] {
+  private func udp(from source: SocketAddress, to destination: SocketAddress, _ payload: ArraySlice<UInt8>) -> [UInt8] {
     var out: [UInt8] = []
     out.appendBig16(source.port)
     out.appendBig16(destination.port)
     out.appendBig16(UInt16(truncatingIfNeeded: 8 + payload.count))
     out += [0, 0]
     out += payload
-    let sum = Self.checksum(out[...], Self.pseudoHeader(source, destination, 17, out.count))
+    let sum = Self.checksum(out[...], Self.pseudoHeader(from: source, to: destination, number: 17, count: out.count))
     out[6] = UInt8((sum == 0 ? 0xFFFF : sum) >> 8)
     out[7] = UInt8((sum == 0 ? 0xFFFF : sum) & 0xFF)
     return out
   }
 
-  private mutating func tcp(_ source: SocketAddress, _ destination: SocketAddress, _ payload: ArraySlice<UInt8>) -> [UInt8] {
+  private mutating func tcp(from source: SocketAddress, to destination: SocketAddress, _ payload: ArraySlice<UInt8>) -> [UInt8] {
     let (way, back) = (Way(from: source, to: destination), Way(from: destination, to: source))
     if sequences.count > Limits.calls { sequences.removeAll() }
     let sequence = sequences[way] ?? 1
@@ -161,13 +161,13 @@ struct CaptureWriter {
     out.appendBig32(sequences[back] ?? 1)
     out += [0x50, 0x18, 0xFF, 0xFF, 0, 0, 0, 0]  // PSH and ACK
     out += payload
-    let sum = Self.checksum(out[...], Self.pseudoHeader(source, destination, 6, out.count))
+    let sum = Self.checksum(out[...], Self.pseudoHeader(from: source, to: destination, number: 6, count: out.count))
     out[16] = UInt8(sum >> 8)
     out[17] = UInt8(sum & 0xFF)
     return out
   }
 
-  private static func pseudoHeader(_ source: SocketAddress, _ destination: SocketAddress, _ number: UInt8, _ count: Int) -> UInt32
+  private static func pseudoHeader(from source: SocketAddress, to destination: SocketAddress, number: UInt8, count: Int) -> UInt32
   {
     var bytes = source.ip.unmapped.bytes + destination.ip.unmapped.bytes + [0, number]
     bytes.appendBig16(UInt16(truncatingIfNeeded: count))

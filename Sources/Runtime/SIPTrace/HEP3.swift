@@ -36,7 +36,8 @@ enum HEP3 {
     if let callID = message.callID { add(.correlation, Array(callID.utf8)) }
     add(.payload, payload)
     let length = big16(UInt16(clamping: out.count))
-    (out[4], out[5]) = (length[0], length[1])
+    out[4] = length[0]
+    out[5] = length[1]
     return out
   }
 

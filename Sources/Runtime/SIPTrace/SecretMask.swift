@@ -85,7 +85,7 @@ enum SecretMask {
       for name in ["a=crypto:", "a=key-mgmt:", "a=ice-pwd:", "k="] where SecretMask.starts(bytes[line], name) {
         var from = line.lowerBound + name.utf8.count
         if name == "a=crypto:" {
-          from = SecretMask.find("inline:", bytes, from..<line.upperBound).map { $0 + 7 } ?? from
+          from = SecretMask.find("inline:", in: bytes, within: from..<line.upperBound).map { $0 + 7 } ?? from
         }
         SecretMask.cover(&bytes, from..<line.upperBound)
       }
@@ -95,7 +95,7 @@ enum SecretMask {
     private func maskPasswords(_ bytes: inout [UInt8], _ line: Range<Int>) {
       for scheme in ["sip:", "sips:"] {
         var from = line.lowerBound
-        while let found = SecretMask.find(scheme, bytes, from..<line.upperBound) {
+        while let found = SecretMask.find(scheme, in: bytes, within: from..<line.upperBound) {
           from = found + scheme.utf8.count
           var colon: Int?
           var index = from
@@ -144,7 +144,7 @@ enum SecretMask {
   private static func maskParameters(_ bytes: inout [UInt8], _ value: Range<Int>) {
     for name in ["nonce", "cnonce", "response", "nextnonce", "rspauth", "opaque"] {
       var from = value.lowerBound
-      while let found = find(name, bytes, from..<value.upperBound) {
+      while let found = find(name, in: bytes, within: from..<value.upperBound) {
         from = found + name.utf8.count
         if isWord(bytes[found - 1]) { continue }
         guard let equal = bytes[from..<value.upperBound].firstIndex(where: { !isBlank($0) }), bytes[equal] == UInt8(ascii: "=")
@@ -200,7 +200,7 @@ enum SecretMask {
     bytes.count >= text.utf8.count && zip(bytes, text.utf8).allSatisfy { lower($0) == $1 }
   }
 
-  private static func find(_ text: String, _ bytes: [UInt8], _ range: Range<Int>) -> Int? {
+  private static func find(_ text: String, in bytes: [UInt8], within range: Range<Int>) -> Int? {
     let wanted = Array(text.utf8)
     guard range.count >= wanted.count else { return nil }
     return (range.lowerBound...(range.upperBound - wanted.count)).first { start in

@@ -36,7 +36,8 @@ struct Trace {
     if now >= until { end(.time) }
     if now >= appendedUntil {
       end(.unread)
-      (waiting, waitingBytes) = ([], 0)
+      waiting = []
+      waitingBytes = 0
     }
     guard end == nil, subject.accepts(message, callID) else { return }
     received += 1
@@ -102,7 +103,9 @@ struct Trace {
     appendedUntil = now + Limits.readerSilence
     // moved, not copied: the control thread may wait for this
     let messages = waiting
-    (waiting, waitingBytes, self.writer) = ([], 0, nil)
+    waiting = []
+    waitingBytes = 0
+    self.writer = nil
     return Work(
       writer: writer, messages: messages, calls: calls, subject: subject, received: received, dropped: dropped,
       bytesLeft: bytesLeft,

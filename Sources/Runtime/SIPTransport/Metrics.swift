@@ -99,12 +99,13 @@ final class TransportMetrics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_sip_messages_total", "SIP messages by method or status code.", messages),
-      .counters("trunkline_sip_dropped_total", "SIP traffic dropped by the transport, by reason.", label: "reason", drops),
+      .counters("trunkline_sip_messages_total", help: "SIP messages by method or status code.", messages),
+      .counters("trunkline_sip_dropped_total", help: "SIP traffic dropped by the transport, by reason.", label: "reason", drops),
       .counters(
-        "trunkline_sip_transport_failures_total", "Messages whose peer could not be reached.", label: "transport", failures),
-      .gauge("trunkline_sip_connections", "Open TCP connections of trunks.", connections),
-      .gauge("trunkline_sip_guest_connections", "TCP connections of unlisted peers that have not authenticated yet.", guests),
+        "trunkline_sip_transport_failures_total", help: "Messages whose peer could not be reached.", label: "transport", failures),
+      .gauge("trunkline_sip_connections", help: "Open TCP connections of trunks.", connections),
+      .gauge(
+        "trunkline_sip_guest_connections", help: "TCP connections of unlisted peers that have not authenticated yet.", guests),
     ]
   }
 }

@@ -76,7 +76,7 @@ extension SIPSockets {
   /// forgotten it): the connection is closed, and the next request opens another. On the loop's thread.
   public func wasSilent(_ flow: Flow, since: Instant) {
     loop.preconditionOnThread()
-    for (own, connection) in connections where Self.serves(own, flow) && connection.receivedAt < since {
+    for (own, connection) in connections where Self.serves(own, wanted: flow) && connection.receivedAt < since {
       logger.notice("SIP connection closed: a request had no answer and nothing else was received", metadata: ["flow": "\(own)"])
       end(own, .failed)
     }
@@ -108,7 +108,7 @@ extension SIPSockets {
   func sendTCP(_ message: UserAgent.Output.Message) {
     // the flow's own connection, else any other with that peer, else a new one
     var flow = message.flow
-    if connections[flow] == nil, let other = connections.first(where: { Self.serves($0.key, flow) })?.key { flow = other }
+    if connections[flow] == nil, let other = connections.first(where: { Self.serves($0.key, wanted: flow) })?.key { flow = other }
     if connections[flow] == nil {
       // a response to an unlisted peer uses the connection of its request, or none
       guard !message.isResponse || trunks.isListed(flow.remote), connect(flow) else { return fail(flow) }
@@ -121,7 +121,7 @@ extension SIPSockets {
     step(flow) { $0.write(at: loop.now) }
   }
 
-  private static func serves(_ connection: Flow, _ wanted: Flow) -> Bool {
+  private static func serves(_ connection: Flow, wanted: Flow) -> Bool {
     connection.remote == wanted.remote && connection.transport == wanted.transport
   }
 

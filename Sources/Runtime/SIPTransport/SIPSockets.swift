@@ -151,7 +151,7 @@ public final class SIPSockets {
     tap(message.bytes, message.flow, true, trunks.trunk(of: message.flow.remote) ?? "")
     switch message.flow.transport {
     case .udp:
-      guard let port = udp.first(where: { Self.serves($0.socket.localAddress, message.flow.local) }) else {
+      guard let port = udp.first(where: { Self.serves($0.socket.localAddress, local: message.flow.local) }) else {
         counts.drops[.noListener].increment()
         return fail(message.flow)
       }
@@ -177,7 +177,10 @@ public final class SIPSockets {
     }
     if let deadlineTimer { loop.setTimer(deadlineTimer, at: nil) }
     for timer in [failureTimer, resumeTimer, pauseTimer] { if let timer { loop.setTimer(timer, at: nil) } }
-    (udp, tcp, tls, failures) = ([], [], [], [])
+    udp = []
+    tcp = []
+    tls = []
+    failures = []
   }
 
   // MARK: UDP
@@ -292,7 +295,7 @@ public final class SIPSockets {
     return true
   }
 
-  private static func serves(_ listener: SocketAddress, _ local: SocketAddress) -> Bool {
+  private static func serves(_ listener: SocketAddress, local: SocketAddress) -> Bool {
     guard listener.port == local.port else { return false }
     return listener.ip == local.ip || (listener.ip.isUnspecified && listener.ip.family == local.ip.family)
   }

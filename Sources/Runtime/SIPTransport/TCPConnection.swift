@@ -188,7 +188,8 @@ struct TCPConnection {
     while let frame = framer.next() {
       switch frame {
       case .message(let bytes):
-        (hasHadMessage, messageDeadline) = (true, nil)
+        hasHadMessage = true
+        messageDeadline = nil
         if guestUntil != nil {
           guestMessages += 1
           if guestMessages > Limits.guestMessages {

@@ -73,19 +73,10 @@ public final class CallStore: Sendable {
   ) throws {
     let file = try SQLiteFile(path: sqlite)
     let journal = try JournalFile(path: sqlite + ".started")
-    try Self.move(from: SQLiteJournal(file), to: journal)
     try self.init(
       journal: journal, records: HistorySink(RecordFile(path: records), written: written), devices: SQLiteDevices(file),
       grants: SQLiteGrants(file),
       events: events.map { try EventLog($0) }, keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
-  }
-
-  /// Moves the journal entries, which earlier versions had in the database.
-  private static func move(from old: SQLiteJournal, to journal: JournalFile) throws {
-    let lines = try old.lines()
-    guard !lines.isEmpty else { return }
-    try journal.add(lines)
-    try old.remove(lines.map(\.call))
   }
 
   public init(
@@ -179,30 +170,35 @@ public final class CallStore: Sendable {
   public var metrics: [MetricFamily] {
     (events?.metrics ?? []) + [
       .counter(
-        "trunkline_events_lost_total", "Events dropped because memory was full while the journal was not writable.", lostEvents),
-      .counter("trunkline_records_written_total", "Call records written.", written),
-      .counter("trunkline_records_orphans_total", "Records of calls that a killed process left without an end.", orphans),
-      .counter("trunkline_records_lost_total", "Records dropped because memory was full while the file was not writable.", lost),
-      .gauge("trunkline_records_waiting", "Call records in memory until the file can be written.", waiting),
-      .counter("trunkline_store_failures_total", "Failed writes of journal, records file or devices.", failures),
+        "trunkline_events_lost_total", help: "Events dropped because memory was full while the journal was not writable.",
+        lostEvents),
+      .counter("trunkline_records_written_total", help: "Call records written.", written),
+      .counter("trunkline_records_orphans_total", help: "Records of calls that a killed process left without an end.", orphans),
+      .counter(
+        "trunkline_records_lost_total", help: "Records dropped because memory was full while the file was not writable.", lost),
+      .gauge("trunkline_records_waiting", help: "Call records in memory until the file can be written.", waiting),
+      .counter("trunkline_store_failures_total", help: "Failed writes of journal, records file or devices.", failures),
       .gauge(
-        "trunkline_store_failing", "1 while the store cannot be written: free the disk or find what holds its lock.", failing),
+        "trunkline_store_failing", help: "1 while the store cannot be written: free the disk or find what holds its lock.",
+        failing),
       .gauge(
-        "trunkline_device_changes_waiting", "Devices whose last state is in memory until the store can be written.",
+        "trunkline_device_changes_waiting", help: "Devices whose last state is in memory until the store can be written.",
         waitingChanges),
       .counter(
-        "trunkline_device_changes_lost_total", "Device changes dropped as memory was full while the store failed.", lostChanges),
-      .counter("trunkline_records_streamed_total", "Call records added to the cluster's stream.", stream.streamed),
+        "trunkline_device_changes_lost_total", help: "Device changes dropped as memory was full while the store failed.",
+        lostChanges),
+      .counter("trunkline_records_streamed_total", help: "Call records added to the cluster's stream.", stream.streamed),
       .counter(
         "trunkline_records_superseded_total",
-        "Call records whose call had one in the stream: sent again after a restart, or another node's.", stream.superseded),
+        help: "Call records whose call had one in the stream: sent again after a restart, or another node's.", stream.superseded),
       .counter(
-        "trunkline_records_stream_failures_total", "Failed writes of records to the stream, which are retried.", stream.failures),
+        "trunkline_records_stream_failures_total", help: "Failed writes of records to the stream, which are retried.",
+        stream.failures),
       .gauge(
-        "trunkline_records_stream_waiting_bytes", "Bytes of the records file that are not in the stream yet.",
+        "trunkline_records_stream_waiting_bytes", help: "Bytes of the records file that are not in the stream yet.",
         stream.waitingBytes),
       .counter(
-        "trunkline_records_unreadable_total", "Lines of the records file that are not a record, and were not streamed.",
+        "trunkline_records_unreadable_total", help: "Lines of the records file that are not a record, and were not streamed.",
         stream.unreadable),
     ]
   }

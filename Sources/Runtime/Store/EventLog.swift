@@ -18,7 +18,7 @@ public final class EventLog: Sendable {
   private let written = CounterTable(labelNames: ["kind"])
   private let bytes = Gauge()
 
-  /// Blocks; throws `EventJournalError`.
+  /// Blocks; throws `AppendLogError`.
   public init(_ settings: EventSettings) throws {
     self.settings = settings
     journal = try EventJournal(folder: settings.folder)
@@ -29,7 +29,8 @@ public final class EventLog: Sendable {
     let (kind, subject) = (event.kind.rawValue, event.subject)
     return .init(at: event.at, kind: kind, subject: subject) { [settings] cursor in
       func envelope<Facts: Encodable>(_ facts: Facts) throws -> [UInt8] {
-        try RecordEncoder().encode(CloudEvent(cursor, settings.source, kind, at: event.at, subject, facts))
+        try RecordEncoder().encode(
+          CloudEvent(cursor, source: settings.source, kind: kind, at: event.at, subject: subject, facts: facts))
       }
       switch event.facts {
       case .call(let facts): return try envelope(facts)
@@ -44,11 +45,11 @@ public final class EventLog: Sendable {
     let (kind, subject) = (GatewayEvent.Kind.callEnded.rawValue, record.call.description)
     let at = record.times[CallStage.ended.rawValue] ?? WallClock.nowMilliseconds()
     return .init(at: at, kind: kind, subject: subject) { [settings] cursor in
-      try RecordEncoder().encode(CloudEvent(cursor, settings.source, kind, at: at, subject, record))
+      try RecordEncoder().encode(CloudEvent(cursor, source: settings.source, kind: kind, at: at, subject: subject, facts: record))
     }
   }
 
-  /// Returns the number of events written; if it throws `EventJournalError`, none was.
+  /// Returns the number of events written; if it throws `AppendLogError`, none was.
   func append(_ entries: [EventJournal.Entry]) throws -> Int {
     let count = try journal.append(entries)
     for entry in entries { written.counter(entry.kind).increment() }
@@ -77,8 +78,8 @@ public final class EventLog: Sendable {
 
   var metrics: [MetricFamily] {
     [
-      .counters("trunkline_events_total", "Events written, by kind.", written),
-      .gauge("trunkline_event_journal_bytes", "Octets of the event journal; 64 MiB is the most.", bytes),
+      .counters("trunkline_events_total", help: "Events written, by kind.", written),
+      .gauge("trunkline_event_journal_bytes", help: "Octets of the event journal; 64 MiB is the most.", bytes),
     ]
   }
 }
@@ -94,7 +95,7 @@ private struct CloudEvent<Facts: Encodable>: Encodable {
   var datacontenttype = "application/json"
   var data: Facts
 
-  init(_ cursor: EventCursor, _ source: String, _ kind: String, at: Int64, _ subject: String, _ facts: Facts) {
+  init(_ cursor: EventCursor, source: String, kind: String, at: Int64, subject: String, facts: Facts) {
     (id, self.source, type) = (cursor.description, source, "trunkline.\(kind)")
     time = Date(timeIntervalSince1970: Double(at) / 1_000).formatted(.iso8601WithMilliseconds)
     (self.subject, data) = (subject, facts)

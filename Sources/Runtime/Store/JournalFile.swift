@@ -1,5 +1,6 @@
 public import CallModel
 import Foundation
+import LineFiles
 import Synchronization
 
 /// The journal as an append-only file: `+` and a journal entry as JSON, or `-` and the call whose record is written. All waiting
@@ -25,9 +26,7 @@ public final class JournalFile: Journal {
 
 /// The open file, and its live lines.
 private struct LiveLines: ~Copyable {
-  private let path: String
-  private var fd: Int32 = -1
-  private var size = 0
+  private var log: AppendLog
   /// The JSON of each live line.
   private var live: [CallID: [UInt8]] = [:]
   private var liveBytes = 0
@@ -35,13 +34,11 @@ private struct LiveLines: ~Copyable {
   private let encoder = RecordEncoder()
 
   init(path: String) throws {
-    self.path = path
-    fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-    guard fd >= 0 else { throw fault("cannot open") }
-    try load()
+    let log = try AppendLog(path: path, named: "the journal", mode: 0o600)
+    let lines = try log.contents()
+    self.log = consume log
+    load(lines)
   }
-
-  deinit { if fd >= 0 { close(fd) } }
 
   mutating func change(adding lines: [JournalEntry], removing calls: [CallID]) throws {
     text.removeAll(keepingCapacity: true)
@@ -60,15 +57,14 @@ private struct LiveLines: ~Copyable {
       added.append((line.call, json))
     }
     guard !text.isEmpty else { return }
-    try write(text)
-    size += text.count
+    try log.append(text)
     for call in gone { forget(call) }
     for (call, json) in added {
       forget(call)
       live[call] = json
       liveBytes += json.count
     }
-    if size > Limits.journalBytes, size > 2 * liveBytes { compact() }
+    if log.size > Limits.journalBytes, log.size > 2 * liveBytes { compact() }
   }
 
   func lines() throws -> [JournalEntry] {
@@ -81,14 +77,8 @@ private struct LiveLines: ~Copyable {
     if let json = live.removeValue(forKey: call) { liveBytes -= json.count }
   }
 
-  // MARK: the file
-
-  private mutating func load() throws {
-    let bytes = try contents()
-    let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-    if whole < bytes.count, ftruncate(fd, off_t(whole)) != 0 { throw fault("cannot repair") }
-    size = whole
-    for line in bytes[..<whole].split(separator: UInt8(ascii: "\n")) {
+  private mutating func load(_ lines: [UInt8]) {
+    for line in lines.split(separator: UInt8(ascii: "\n")) {
       let rest = line.dropFirst()
       // An unreadable line names no call: it is skipped.
       switch line.first {
@@ -101,63 +91,14 @@ private struct LiveLines: ~Copyable {
       default: continue
       }
     }
-    if live.isEmpty, size > 0 { compact() }
-  }
-
-  private func contents() throws -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: max(0, Int(lseek(fd, 0, SEEK_END))))
-    var have = 0
-    while have < bytes.count {
-      let count = bytes.withUnsafeMutableBytes { pread(fd, $0.baseAddress! + have, $0.count - have, off_t(have)) }
-      guard count > 0 else { throw fault("cannot read") }
-      have += count
-    }
-    return bytes
-  }
-
-  /// All or nothing.
-  private mutating func write(_ bytes: [UInt8]) throws {
-    do throws(StoreError) {
-      try put(bytes, fd)
-    } catch {
-      // A partial line must not stay: the next line would be appended to it.
-      _ = ftruncate(fd, off_t(size))
-      throw error
-    }
-  }
-
-  private func put(_ bytes: [UInt8], _ fd: Int32) throws(StoreError) {
-    var done = 0
-    while done < bytes.count {
-      let count = bytes.withUnsafeBytes { Glibc.write(fd, $0.baseAddress! + done, $0.count - done) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw fault("cannot write") }
-      done += count
-    }
+    if live.isEmpty, log.size > 0 { compact() }
   }
 
   /// Rewrites the file with the live lines only. If that fails, the file stays as it is, with the same meaning.
   private mutating func compact() {
-    if live.isEmpty {
-      if ftruncate(fd, 0) == 0 { size = 0 }
-      return
-    }
-    let next = open(path + ".new", O_RDWR | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    guard next >= 0 else { return }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(liveBytes + 2 * live.count)
-    for json in live.values { bytes += [UInt8(ascii: "+")] + json + [UInt8(ascii: "\n")] }
-    guard (try? put(bytes, next)) != nil, rename(path + ".new", path) == 0 else {
-      close(next)
-      unlink(path + ".new")
-      return
-    }
-    close(fd)
-    (fd, size) = (next, bytes.count)
-  }
-
-  private func fault(_ what: String) -> StoreError {
-    let why = errno == ENOSPC ? "the disk is full" : String(cString: strerror(errno))
-    return StoreError("\(what) the journal \(path): \(why)")
+    var lines: [UInt8] = []
+    lines.reserveCapacity(liveBytes + 2 * live.count)
+    for json in live.values { lines += [UInt8(ascii: "+")] + json + [UInt8(ascii: "\n")] }
+    log.replace(with: lines)
   }
 }

@@ -31,7 +31,6 @@ public enum Limits {
   static let streamRetries = 5
   /// A longer line of the records file is no record, and the shared store has no longer value.
   public static let streamedRecordBytes = 64 * 1_024
-  static let streamReadBytes = 64 * 1_024
   /// How long a stop waits until the last records are in the stream.
   static let lastRecords = Duration.seconds(2)
   /// Rotated files that are read.

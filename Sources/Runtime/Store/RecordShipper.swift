@@ -139,7 +139,8 @@ final class RecordShipper {
       guard answer != .failed else { return giveUp(at: now) }
       if next.isRecord {
         (answer == .added ? counters.streamed : counters.superseded).increment()
-        (isTrying, pauses) = (false, 0)
+        isTrying = false
+        pauses = 0
       } else {
         counters.unreadable.increment()
       }
@@ -156,7 +157,8 @@ final class RecordShipper {
     counters.failures.increment()
     restart(at: done)
     waitsUntil = now + Limits.retry * min(1 << pauses, Limits.streamRetries)
-    (isTrying, pauses) = (true, min(pauses + 1, 3))
+    isTrying = true
+    pauses = min(pauses + 1, 3)
   }
 
   private func restart(at offset: Int64) {

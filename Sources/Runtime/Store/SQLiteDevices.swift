@@ -64,7 +64,7 @@ public final class SQLiteDevices: LocalDeviceStore {
 
   public func devices(of user: String) throws -> [Device] {
     try file.read("devices") { database in
-      try Self.devices(database, "user = ?", [user], order: "first_seen, device")
+      try Self.devices(database, matching: "user = ?", arguments: [user], order: "first_seen, device")
     }
   }
 
@@ -76,13 +76,14 @@ public final class SQLiteDevices: LocalDeviceStore {
         database, sql: "SELECT max(user) FROM (SELECT DISTINCT user FROM device WHERE user > ? ORDER BY user LIMIT ?)",
         arguments: [first, users])
       guard let last else { return [] }
-      return try Self.devices(database, "user > ? AND user <= ?", [first, last], order: "user, first_seen, device")
+      return try Self.devices(
+        database, matching: "user > ? AND user <= ?", arguments: [first, last], order: "user, first_seen, device")
     }
   }
 
   /// The devices of the users that `condition` selects, which may use the column `user` alone.
   private static func devices(
-    _ database: Database, _ condition: String, _ arguments: StatementArguments, order: String
+    _ database: Database, matching condition: String, arguments: StatementArguments, order: String
   ) throws -> [Device] {
     var bindings: [DeviceKey: [PushBinding]] = [:]
     let pushes = try database.cachedStatement(sql: "SELECT * FROM push WHERE \(condition) ORDER BY registered")

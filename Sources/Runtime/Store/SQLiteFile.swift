@@ -1,9 +1,8 @@
 import Foundation
 import GRDB
 
-/// The SQLite file of the devices, of grants of login tokens, and of the journal of earlier versions: write-ahead log,
-/// `synchronous=NORMAL`, which survives the death of the process but may lose the last instant in a power cut. Readable by its
-/// owner only, as it contains push tokens.
+/// The SQLite file of the devices and of grants of login tokens: write-ahead log, `synchronous=NORMAL`, which survives the death of
+/// the process but may lose the last instant in a power cut. Readable by its owner only, as it contains push tokens.
 public final class SQLiteFile: Sendable {
   private let queue: DatabaseQueue
   private let lock: FileLock
@@ -11,13 +10,8 @@ public final class SQLiteFile: Sendable {
   /// Migrates a file of an earlier version: each step runs once in a file's life, in this order. Steps are only ever added.
   typealias Step = (name: String, migrate: @Sendable (Database) throws -> Void)
   static let steps: [Step] = [
-    (
-      "started calls",
-      {
-        try $0.execute(
-          sql: "CREATE TABLE started (call TEXT PRIMARY KEY NOT NULL, start INTEGER NOT NULL, line TEXT NOT NULL) WITHOUT ROWID")
-      }
-    ),
+    // A former journal, which no release had; a file without the step's name would be taken for one of a later version.
+    ("started calls", { _ in }),
     ("devices", { try SQLiteDevices.migrate($0) }),
     ("seal keys", { try $0.execute(sql: "ALTER TABLE push ADD COLUMN seal_key BLOB") }),
     ("token grants", { try SQLiteGrants.migrate($0) }),

@@ -37,14 +37,16 @@ public struct JSONLogHandler: LogHandler {
     if let provided = metadataProvider?.get() { fields.merge(provided) { $1 } }
     if let given = event.metadata { fields.merge(given) { $1 } }
     let (now, message) = (MonotonicClock.now(), event.message.description)
-    for rest in sink.rates.sweep(at: now) { write(.notice, rest.kind.label, LogRates.summary, rest.fields, nil) }
-    guard let omitted = sink.rates.admit(label, message, event.level, fields, at: now) else { return }
+    for rest in sink.rates.sweep(at: now) {
+      write(.notice, label: rest.kind.label, message: LogRates.summary, fields: rest.fields, error: nil)
+    }
+    guard let omitted = sink.rates.admit(label, message: message, level: event.level, fields: fields, at: now) else { return }
     if omitted > 0 { fields["omitted"] = "\(omitted)" }
-    write(event.level, label, message, fields, event.error)
+    write(event.level, label: label, message: message, fields: fields, error: event.error)
   }
 
   private func write(
-    _ level: Logger.Level, _ label: String, _ message: String, _ fields: Logger.Metadata, _ error: (any Error)?
+    _ level: Logger.Level, label: String, message: String, fields: Logger.Metadata, error: (any Error)?
   ) {
     var out = JSONText()
     out.field("ts", Self.timestamp(WallClock.nowMicroseconds() / 1_000))

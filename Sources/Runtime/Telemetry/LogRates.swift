@@ -52,7 +52,7 @@ final class LogRates: Sendable {
   static let events = ["call", "session", "about", "file"]
 
   /// Nil: the line is left out. Else how many of its kind and cause were left out since the last one.
-  func admit(_ label: String, _ message: String, _ level: Logger.Level, _ fields: Logger.Metadata, at now: Instant) -> UInt64? {
+  func admit(_ label: String, message: String, level: Logger.Level, fields: Logger.Metadata, at now: Instant) -> UInt64? {
     guard level >= .notice, level < .critical else { return 0 }
     let cause = Self.causes.first { fields[$0] != nil }
     guard cause != nil || Self.events.contains(where: { fields[$0] != nil }) else { return 0 }

@@ -70,7 +70,7 @@ public final class LogSink: Sendable {
     self.mailbox = mailbox
     let (dropped, ending, health) = (dropped, Ending(), health)
     self.ending = ending
-    thread = try NamedThread.start(name: "log") { Self.run(mailbox, fd, dropped, ending, health) }
+    thread = try NamedThread.start(name: "log") { Self.run(mailbox, to: fd, dropped: dropped, ending: ending, health: health) }
   }
 
   /// Any thread; never waits.
@@ -97,7 +97,7 @@ public final class LogSink: Sendable {
     thread.join()
   }
 
-  private static func run(_ mailbox: Mailbox<Entry>, _ fd: Int32, _ dropped: Counter, _ ending: Ending, _ health: Health) {
+  private static func run(_ mailbox: Mailbox<Entry>, to fd: Int32, dropped: Counter, ending: Ending, health: Health) {
     var entries: [Entry] = []
     var reported: UInt64 = 0
     // why lines were dropped since the last report
@@ -120,8 +120,9 @@ public final class LogSink: Sendable {
         bytes += Array("{\"level\":\"warning\",\"label\":\"log\",\"msg\":\"\(text)\"}\n".utf8)
         reporting = lost
       }
-      if writeAll(bytes, fd, ending, health) {
-        (reported, why) = (reporting, "it was read too slowly")
+      if writeAll(bytes, to: fd, ending: ending, health: health) {
+        reported = reporting
+        why = "it was read too slowly"
       } else {
         dropped.increment(by: Self.lines(entries))
         why = health.fault ?? why
@@ -144,7 +145,7 @@ public final class LogSink: Sendable {
 
   /// Polls before each piece; a pipe that is writable accepts a whole piece (PIPE_BUF). So no write blocks past the end, and none
   /// spins on a descriptor that another process has made non-blocking.
-  private static func writeAll(_ bytes: [UInt8], _ fd: Int32, _ ending: Ending, _ health: Health) -> Bool {
+  private static func writeAll(_ bytes: [UInt8], to fd: Int32, ending: Ending, health: Health) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
       var room = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
@@ -179,9 +180,9 @@ public final class LogSink: Sendable {
 
   public var metrics: [MetricFamily] {
     [
-      .counter("trunkline_log_lines_dropped_total", "Log lines dropped because too many were waiting.", dropped),
+      .counter("trunkline_log_lines_dropped_total", help: "Log lines dropped because too many were waiting.", dropped),
       .counter(
-        "trunkline_log_lines_omitted_total", "Log lines left out because one peer caused too many.", rates.omitted),
+        "trunkline_log_lines_omitted_total", help: "Log lines left out because one peer caused too many.", rates.omitted),
     ]
   }
 }

@@ -45,25 +45,25 @@ enum TextExposition {
     for sample in family.snapshot().prefix(Limits.samplesPerFamily) {
       let labels = zip(family.labelNames, sample.labels).map { "\($0)=\"\(escaped($1, quotes: true))\"" }
       switch sample.value {
-      case .integer(let value): line(family.name, labels, String(value), &out)
-      case .number(let value): line(family.name, labels, text(value), &out)
-      case .histogram(let histogram): append(histogram, family.name, labels, &out)
+      case .integer(let value): line(family.name, labels: labels, value: String(value), &out)
+      case .number(let value): line(family.name, labels: labels, value: text(value), &out)
+      case .histogram(let histogram): append(histogram, name: family.name, labels: labels, &out)
       }
     }
   }
 
-  private static func append(_ histogram: HistogramSnapshot, _ name: String, _ labels: [String], _ out: inout String) {
+  private static func append(_ histogram: HistogramSnapshot, name: String, labels: [String], _ out: inout String) {
     var total: UInt64 = 0
     for (index, count) in histogram.counts.enumerated() {
       total &+= count
       let bound = histogram.bounds.indices.contains(index) ? text(histogram.bounds[index]) : "+Inf"
-      line(name + "_bucket", labels + ["le=\"\(bound)\""], String(total), &out)
+      line(name + "_bucket", labels: labels + ["le=\"\(bound)\""], value: String(total), &out)
     }
-    line(name + "_sum", labels, text(histogram.sum), &out)
-    line(name + "_count", labels, String(total), &out)
+    line(name + "_sum", labels: labels, value: text(histogram.sum), &out)
+    line(name + "_count", labels: labels, value: String(total), &out)
   }
 
-  private static func line(_ name: String, _ labels: [String], _ value: String, _ out: inout String) {
+  private static func line(_ name: String, labels: [String], value: String, _ out: inout String) {
     out += labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels.joined(separator: ","))} \(value)\n"
   }
 

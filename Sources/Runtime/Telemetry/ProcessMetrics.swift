@@ -10,12 +10,12 @@ public enum ProcessMetrics {
       MetricFamily(name: "process_cpu_seconds_total", help: "User and system CPU time.", kind: .counter) {
         [MetricSample([], .number(cpuSeconds()))]
       },
-      .gauge("process_resident_memory_bytes", "Resident memory.") { ProcessMemory.residentBytes() },
-      .gauge("process_open_fds", "Open file descriptors.") { openDescriptors() },
+      .gauge("process_resident_memory_bytes", help: "Resident memory.") { ProcessMemory.residentBytes() },
+      .gauge("process_open_fds", help: "Open file descriptors.") { openDescriptors() },
       MetricFamily(name: "process_start_time_seconds", help: "Start of the process since 1970.", kind: .gauge) {
         [MetricSample([], .number(start))]
       },
-      .gauge("trunkline_threads", "Threads of the gateway that are running.", NamedThread.live),
+      .gauge("trunkline_threads", help: "Threads of the gateway that are running.", NamedThread.live),
       MetricFamily(name: "trunkline_build_info", help: "The running version.", kind: .gauge, labelNames: ["version"]) {
         [MetricSample([version], .integer(1))]
       },

@@ -53,14 +53,14 @@ extension DirectoryFile {
     try write("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.make(scope, database)
       let difference =
-        replaces ? try difference(list, row.id, database) : try Self.named(list, row.id, database)
+        replaces ? try difference(list, in: row.id, database) : try Self.named(list, in: row.id, database)
       row.entries += difference.added - difference.removed.count
       try Self.checkRoom(row, database)
       let entries = row.entries
       let count = difference.stored.count + difference.removed.count
       guard count > 0 else { return Change(version: row.version, entries: entries, added: 0, changed: 0, removed: 0) }
       row.version = try Self.nextVersion(database, now: now)
-      try apply(difference, list, row.id, database)
+      try apply(difference, of: list, in: row.id, database)
       try Self.log(
         difference.removed + difference.stored.map { list.contact($0).contact.number }, &row, database)
       try Self.store(row, database)
@@ -164,7 +164,7 @@ extension DirectoryFile {
   }
 
   /// Compares list and directory in one pass, as both are in the order of numbers.
-  func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
+  func difference(_ list: ContactList, in scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     var position = 0
     let rows = try Row.fetchCursor(
@@ -180,7 +180,7 @@ extension DirectoryFile {
   }
 
   /// The difference that a list makes which changes only the listed numbers.
-  static func named(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
+  static func named(_ list: ContactList, in scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     let find = try database.makeStatement(sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number = ?")
     for position in 0..<list.count {
@@ -197,7 +197,7 @@ extension DirectoryFile {
     return out
   }
 
-  func apply(_ difference: Difference, _ list: ContactList, _ scope: Int64, _ database: Database) throws {
+  func apply(_ difference: Difference, of list: ContactList, in scope: Int64, _ database: Database) throws {
     let delete = try database.makeStatement(sql: "DELETE FROM contact WHERE scope = ? AND number = ?")
     for (count, number) in difference.removed.enumerated() {
       if count.isMultiple(of: Limits.rowsPerSign) { makesProgress() }
@@ -216,7 +216,8 @@ extension DirectoryFile {
     let count = numbers.count
     guard count <= Limits.loggedPerImport else {
       try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
-      (row.floor, row.logged) = (row.version, 0)
+      row.floor = row.version
+      row.logged = 0
       return
     }
     let insert = try database.makeStatement(sql: "INSERT OR REPLACE INTO change VALUES (?, ?, ?)")
@@ -239,7 +240,9 @@ extension DirectoryFile {
     try database.execute(sql: "DELETE FROM contact WHERE scope = ?", arguments: [row.id])
     try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
     row.version = try Self.nextVersion(database, now: now)
-    (row.floor, row.entries, row.logged) = (row.version, 0, 0)
+    row.floor = row.version
+    row.entries = 0
+    row.logged = 0
     try Self.store(row, database)
     try Self.disown(row, database)
     return entries

@@ -48,12 +48,12 @@ extension DirectoryFile {
           if database.changesCount > 0 { newest[user] = Int(database.lastInsertedRowID) }
         }
       }
-      for user in newest.keys { try Self.trim(user, settings.perUser, database) }
+      for user in newest.keys { try Self.trim(user, most: settings.perUser, database) }
       return newest
     }
   }
 
-  private static func trim(_ user: String, _ most: Int, _ database: Database) throws {
+  private static func trim(_ user: String, most: Int, _ database: Database) throws {
     let cut = try Int.fetchOne(
       database.cachedStatement(sql: "SELECT id FROM history WHERE user = ? ORDER BY id DESC LIMIT 1 OFFSET ?"),
       arguments: [user, most])
@@ -85,7 +85,7 @@ extension DirectoryFile {
           peer: Self.handle(row["peer"]), start: row["start"], connect: row["connect"], end: row["end"],
           outcome: HistoryEntry.Outcome(rawValue: row["outcome"]) ?? .failed,
           reason: EndReason(rawValue: row["reason"]) ?? .unknown, device: row["device"], acct: row["account"])
-        return try see(entry, device, scopes, database)
+        return try see(entry, on: device, in: scopes, database)
       }
       return HistoryPage(calls: entries, next: rows.count > limit ? entries.last?.id : nil)
     }
@@ -95,11 +95,11 @@ extension DirectoryFile {
   func seen(_ calls: [HistoryEntry], by device: DeviceKey, accounts: [String]) throws -> [HistoryEntry] {
     try read("directory") { database in
       let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database)?.id }
-      return try calls.map { try see($0, device, scopes, database) }
+      return try calls.map { try see($0, on: device, in: scopes, database) }
     }
   }
 
-  private func see(_ call: HistoryEntry, _ device: DeviceKey, _ scopes: [Int64], _ database: Database) throws -> HistoryEntry {
+  private func see(_ call: HistoryEntry, on device: DeviceKey, in scopes: [Int64], _ database: Database) throws -> HistoryEntry {
     var entry = call
     if entry.outcome == .answered, let had = entry.device, had != device.device { entry.outcome = .answeredElsewhere }
     if let number = try? ContactList.number(entry.peer.h) { entry.peer.n = try label(of: number, in: scopes, database) }

@@ -132,7 +132,7 @@ extension DirectoryFile {
     try read("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.unmade(scope, database)
       let difference =
-        replaces ? try difference(list, row.id, database) : try Self.named(list, row.id, database)
+        replaces ? try difference(list, in: row.id, database) : try Self.named(list, in: row.id, database)
       row.entries += difference.added - difference.removed.count
       try Self.checkRoom(row, database)
       let change = Change(
@@ -142,9 +142,9 @@ extension DirectoryFile {
       let parts = try Self.partNames(row.id, database)
       if isWhole {
         draft.dropped = parts
-        try make(.min, .max, Changes(difference, list), row.id, &draft, database)
+        try make(from: .min, to: .max, changes: Changes(difference, list), in: row.id, into: &draft, database)
       } else {
-        try copy(parts, Changes(difference, list), row.id, &draft, database)
+        try copy(parts, changes: Changes(difference, list), in: row.id, into: &draft, database)
       }
       try draft.made.finish()
       return draft
@@ -174,11 +174,11 @@ extension DirectoryFile {
 
   /// Keeps the parts whose contacts do not change, and makes those between them again.
   private func copy(
-    _ parts: [DirectoryPartName], _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
+    _ parts: [DirectoryPartName], changes: Changes, in scope: Int64, into draft: inout Draft, _ database: Database
   ) throws {
     var (changes, index) = (changes, 0)
     func end(_ index: Int) -> Int64 { index + 1 < parts.count ? parts[index + 1].first : .max }
-    if parts.isEmpty { return try make(.min, .max, changes, scope, &draft, database) }
+    if parts.isEmpty { return try make(from: .min, to: .max, changes: changes, in: scope, into: &draft, database) }
     while index < parts.count {
       guard let number = changes.number, number < end(index) else {
         draft.parts.append(.kept(parts[index]))
@@ -194,20 +194,22 @@ extension DirectoryFile {
         draft.dropped.append(parts[last])
         last += 1
       }
-      try make(start, end(last - 1), changes, scope, &draft, database)
-      (changes, index) = (scout, last)
+      try make(from: start, to: end(last - 1), changes: changes, in: scope, into: &draft, database)
+      changes = scout
+      index = last
     }
   }
 
   /// Makes parts of the contacts from `start` to below `end`.
   private func make(
-    _ start: Int64, _ end: Int64, _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
+    from start: Int64, to end: Int64, changes: Changes, in scope: Int64, into draft: inout Draft, _ database: Database
   ) throws {
     var changes = changes
     var (lines, first, count) = ("", 0 as Int64, 0)
     func close() {
       if count > 0 { draft.parts.append(.made(first: first, lines: lines)) }
-      (lines, count) = ("", 0)
+      lines = ""
+      count = 0
     }
     func add(_ contact: Contact) throws {
       let line = DirectoryText.line(contact)
@@ -245,7 +247,7 @@ extension DirectoryFile {
   ///   - made: the contacts of its parts that `before` does not contain.
   ///   - before: `partNames` as they were read; empty: no local contact counts.
   func next(
-    _ head: DirectoryHead, _ parts: [DirectoryPartName], _ made: ContactList, before: [DirectoryPartName], in scope: String
+    _ head: DirectoryHead, parts: [DirectoryPartName], made: ContactList, before: [DirectoryPartName], in scope: String
   )
     throws
   {
@@ -255,11 +257,11 @@ extension DirectoryFile {
       let old = isCopy ? try Self.partNames(row.id, database) : []
       guard old == before else { throw StoreError("it has changed meanwhile") }
       let names = Set(parts)
-      let difference = try difference(made, Self.ranges(of: old, without: names), row.id, database)
+      let difference = try difference(made, within: Self.ranges(of: old, without: names), in: row.id, database)
       row.entries += difference.added - difference.removed.count
       guard row.entries == head.contacts else { throw StoreError("its contacts are not those of its head") }
       try Self.checkRoom(row, database)
-      try apply(difference, made, row.id, database)
+      try apply(difference, of: made, in: row.id, database)
       let numbers = difference.removed + difference.stored.map { made.contact($0).contact.number }
       let last = row.version
       row.version = head.version
@@ -271,19 +273,20 @@ extension DirectoryFile {
         }
       } else {
         try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
-        (row.floor, row.logged) = (row.version, 0)
+        row.floor = row.version
+        row.logged = 0
       }
       try database.execute(sql: "DELETE FROM gap WHERE scope = ? AND high <= ?", arguments: [row.id, row.floor])
       try Self.store(row, database)
       try database.execute(
         sql: "UPDATE scope SET base = ?, shared_version = ? WHERE id = ?", arguments: [head.version, head.version, row.id])
       try database.execute(sql: "UPDATE clock SET version = max(version, ?)", arguments: [head.version])
-      try Self.replace(Set(old), by: names, row.id, database)
+      try Self.replace(Set(old), by: names, in: row.id, database)
     }
   }
 
   private static func replace(
-    _ old: Set<DirectoryPartName>, by new: Set<DirectoryPartName>, _ scope: Int64, _ database: Database
+    _ old: Set<DirectoryPartName>, by new: Set<DirectoryPartName>, in scope: Int64, _ database: Database
   ) throws {
     if old.isEmpty { try database.execute(sql: "DELETE FROM part WHERE scope = ?", arguments: [scope]) }
     let delete = try database.cachedStatement(sql: "DELETE FROM part WHERE scope = ? AND first = ?")
@@ -308,7 +311,7 @@ extension DirectoryFile {
   }
 
   private func difference(
-    _ list: ContactList, _ ranges: [Range<Int64>], _ scope: Int64, _ database: Database
+    _ list: ContactList, within ranges: [Range<Int64>], in scope: Int64, _ database: Database
   ) throws -> Difference {
     var out = Difference()
     var (position, count) = (0, 0)

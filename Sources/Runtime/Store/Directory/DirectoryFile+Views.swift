@@ -42,8 +42,8 @@ extension DirectoryFile {
   func answer(_ question: Question, to device: DeviceKey, accounts: [String], now: Int64) throws -> Answer {
     // a snapshot does not wait for the import of another process: an answer seldom writes
     try snapshot { database in
-      if question.isShared { return try sharedAnswer(question, device, accounts, database) }
-      let view = try self.view(question.have, device, accounts, now, database)
+      if question.isShared { return try sharedAnswer(question, for: device, accounts: accounts, database) }
+      let view = try self.view(question.have, for: device, accounts: accounts, at: now, database)
       if question.have == view.version || view.version == 0 {
         return Answer(answer: DirectoryAnswer(version: view.version, parts: 0), parts: [])
       }
@@ -56,7 +56,7 @@ extension DirectoryFile {
     let scopes = view.scopes.map(\.id)
     if view.hasDifference, let have = question.have {
       var parts = Parts(DirectoryPart(version: view.version, from: have, of: mark), page: question.page)
-      let next = try self.difference(since: have, after: after, scopes, &parts, database)
+      let next = try self.difference(since: have, after: after, of: scopes, into: &parts, database)
       return parts.answer(next)
     }
     let key = DirectoryAnswers.Key(
@@ -64,7 +64,7 @@ extension DirectoryFile {
       page: question.page)
     if let known = answers.withLock({ $0.known(key) }) { return known }
     var parts = Parts(DirectoryPart(version: view.version, of: mark), page: question.page)
-    let next = try all(after: after, scopes, &parts, database)
+    let next = try all(after: after, of: scopes, into: &parts, database)
     let answer = parts.answer(next)
     answers.withLock { $0.keep(answer, for: key) }
     return answer
@@ -72,7 +72,7 @@ extension DirectoryFile {
 
   /// For directories that nodes share. The device's version counts if it is of the same directories. If this node does not have
   /// that version yet, it is a later one, and the difference is sent once the node has it.
-  private func sharedAnswer(_ question: Question, _ device: DeviceKey, _ accounts: [String], _ database: Database) throws
+  private func sharedAnswer(_ question: Question, for device: DeviceKey, accounts: [String], _ database: Database) throws
     -> Answer
   {
     let mark = Self.mark(device, accounts)
@@ -117,7 +117,7 @@ extension DirectoryFile {
     guard let known, known != Self.text(device, accounts) else { return nil }
     return try write("directory") { database in
       let since = try Self.nextVersion(database, now: now)
-      try Self.store(device, accounts, since: since, now, database)
+      try Self.store(device, accounts: accounts, since: since, at: now, database)
       return since
     }
   }
@@ -137,13 +137,13 @@ extension DirectoryFile {
     DirectoryScope.of(device, accounts: accounts).joined(separator: "\n")
   }
 
-  private static func store(_ device: DeviceKey, _ accounts: [String], since: Int, _ now: Int64, _ database: Database) throws {
+  private static func store(_ device: DeviceKey, accounts: [String], since: Int, at now: Int64, _ database: Database) throws {
     try database.cachedStatement(sql: "INSERT OR REPLACE INTO view VALUES (?, ?, ?, ?, ?)").execute(
       arguments: [device.user, device.device, text(device, accounts), since, now])
   }
 
   private func view(
-    _ have: Int?, _ device: DeviceKey, _ accounts: [String], _ now: Int64, _ database: Database
+    _ have: Int?, for device: DeviceKey, accounts: [String], at now: Int64, _ database: Database
   ) throws -> View {
     let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database) }
     let newest = scopes.map(\.version).max() ?? 0
@@ -156,7 +156,7 @@ extension DirectoryFile {
     // a device with a version that is unknown here gets a version that surely differs
     let isStrange = !isSame && (row != nil || have != nil) || have ?? 0 > max(newest, since)
     if isStrange { since = try Self.nextVersion(database, now: max(now, Int64(clamping: (have ?? 0) &+ 1))) }
-    if isStrange || row == nil { try Self.store(device, accounts, since: since, now, database) }
+    if isStrange || row == nil { try Self.store(device, accounts: accounts, since: since, at: now, database) }
     let floor = max(since, scopes.map(\.floor).max() ?? 0)
     return View(
       scopes: scopes, version: max(newest, since), hasDifference: !isStrange && have.map { $0 >= floor && $0 > 0 } ?? false)
@@ -164,7 +164,7 @@ extension DirectoryFile {
 
   /// The current contacts of the numbers that have changed since a version.
   private func difference(
-    since have: Int, after: Int64, _ scopes: [Int64], _ parts: inout Parts, _ database: Database
+    since have: Int, after: Int64, of scopes: [Int64], into parts: inout Parts, _ database: Database
   ) throws -> Int64? {
     let list = scopes.map(String.init).joined(separator: ",")
     let numbers = try Int64.fetchAll(
@@ -186,7 +186,7 @@ extension DirectoryFile {
   }
 
   /// The contacts of the merged directories after a number.
-  private func all(after: Int64, _ scopes: [Int64], _ parts: inout Parts, _ database: Database) throws -> Int64? {
+  private func all(after: Int64, of scopes: [Int64], into parts: inout Parts, _ database: Database) throws -> Int64? {
     let statement = try database.cachedStatement(
       sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number > ? ORDER BY number LIMIT ?")
     var start = after
@@ -239,7 +239,8 @@ private struct Parts {
     } else if bytes + cost > Limits.directoryPartBytes {
       guard done.count + 1 < Limits.directoryParts else { return false }
       done.append(part)
-      (part, bytes) = (empty, 0)
+      part = empty
+      bytes = 0
     }
     (bytes, count, last) = (bytes + cost, count + 1, contact.number)
     if contact.isBlocked {

@@ -85,7 +85,10 @@ public final class DirectoryService: Sendable {
     let (file, versions, history, counters, logger) = (file, versions, history, counters, logger)
     let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox, sharedStore] in
       let client = sharedStore.map { SharedStoreClient($0) { mailbox.post(.answer($0, $1), of: "", isExempt: true) } }
-      DirectoryWork(file, versions, history, counters, client, logger: logger, send: send, block: block).run(mailbox)
+      DirectoryWork(
+        file, versions: versions, history: history, counters: counters, sharedStore: client, logger: logger, send: send,
+        block: block
+      ).run(mailbox)
     }
     thread.withLock { $0 = running }
   }
@@ -211,22 +214,25 @@ final class DirectoryCounters: Sendable {
 
   var families: [MetricFamily] {
     [
-      .gauge("trunkline_directory_contacts", "Contacts of all directories.", contacts),
-      .gauge("trunkline_directory_blocked", "Blocked numbers in memory, of all directories.", blocked),
-      .counter("trunkline_directory_answers_total", "Answered requests of devices for directory and history.", answers),
-      .counter("trunkline_history_calls_total", "Calls that were added to histories, once for each user.", calls),
+      .gauge("trunkline_directory_contacts", help: "Contacts of all directories.", contacts),
+      .gauge("trunkline_directory_blocked", help: "Blocked numbers in memory, of all directories.", blocked),
+      .counter("trunkline_directory_answers_total", help: "Answered requests of devices for directory and history.", answers),
+      .counter("trunkline_history_calls_total", help: "Calls that were added to histories, once for each user.", calls),
       .counter(
-        "trunkline_history_lost_total", "Calls dropped as the queue to the histories was full; their records are written.", lost),
-      .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
+        "trunkline_history_lost_total", help: "Calls dropped as the queue to the histories was full; their records are written.",
+        lost),
+      .counter("trunkline_directory_failures_total", help: "Failed reads and writes of directories and histories.", failures),
       .gauge(
-        "trunkline_directory_waiting", "Directories of a cluster that wait for a read or a write of the shared store.",
+        "trunkline_directory_waiting", help: "Directories of a cluster that wait for a read or a write of the shared store.",
         waiting),
-      .counter("trunkline_directory_fetched_total", "Versions of directories that were read from the shared store.", fetched),
-      .counter("trunkline_directory_given_total", "Versions of directories that this node wrote to the shared store.", given),
+      .counter(
+        "trunkline_directory_fetched_total", help: "Versions of directories that were read from the shared store.", fetched),
+      .counter(
+        "trunkline_directory_given_total", help: "Versions of directories that this node wrote to the shared store.", given),
       .gauge(
-        "trunkline_directory_stale", "Directories whose version here is not the shared store's, or is unreadable there.",
+        "trunkline_directory_stale", help: "Directories whose version here is not the shared store's, or is unreadable there.",
         stale),
-      .gauge("trunkline_directory_stale_seconds", "Age of the oldest version among these.", staleAge),
+      .gauge("trunkline_directory_stale_seconds", help: "Age of the oldest version among these.", staleAge),
     ]
   }
 }

@@ -15,7 +15,7 @@ extension DirectorySync {
     var next = 0
     var pages: [UInt8] = []
     var reader = ContactReader(.csv)
-    init(_ scope: Scope, _ head: DirectoryHead, _ before: [DirectoryPartName]) {
+    init(_ scope: Scope, _ head: DirectoryHead, before: [DirectoryPartName]) {
       (self.scope, self.head, self.before) = (scope, head, before)
     }
   }
@@ -29,13 +29,13 @@ extension DirectorySync {
       if here.isCopy, here.version == version { return served(scope) }
       // The served version stays: a node cannot know why the shared store has an older one.
       if here.isCopy, version < here.version { return report(scope, .older(version)) }
-      if try file.isLate(version, scope) { return renew(scope, head, clock) }
-      try flatten(scope, head, here.isCopy ? file.partNames(scope) : [])
+      if try file.isLate(version, scope) { return renew(scope, head, clock: clock) }
+      try flatten(scope, head, before: here.isCopy ? file.partNames(scope) : [])
     }
   }
 
   /// Commits the same contents under a later version, as local devices already have later versions than this one.
-  private func renew(_ scope: Scope, _ head: DirectoryHead, _ clock: Int) {
+  private func renew(_ scope: Scope, _ head: DirectoryHead, clock: Int) {
     attempt(scope) {
       var next = head
       (next.from, next.version) = (head.version, try nextVersion(clock))
@@ -44,7 +44,7 @@ extension DirectorySync {
         guard case .committed(let outcome, _, let highest) = reply else { throw Fault.sharedStore }
         last = max(last, Int(highest))
         received()
-        if outcome == .late { renew(scope, head, last) }
+        if outcome == .late { renew(scope, head, clock: last) }
         if outcome == .done { sharedStore.request(.broadcast(.directories)) }
       }
     }
@@ -57,8 +57,8 @@ extension DirectorySync {
     return (highest + 2) & ~1
   }
 
-  private func flatten(_ scope: Scope, _ head: DirectoryHead, _ before: [DirectoryPartName]) throws {
-    let reading = Reading(scope, head, before)
+  private func flatten(_ scope: Scope, _ head: DirectoryHead, before: [DirectoryPartName]) throws {
+    let reading = Reading(scope, head, before: before)
     if let parts = head.parts { return try begin(reading, parts) }
     reading.wanted = head.pages
     readPages(reading)
@@ -75,7 +75,8 @@ extension DirectorySync {
 
   private func begin(_ reading: Reading, _ parts: [DirectoryPartName]) throws {
     let known = Set(reading.before)
-    (reading.parts, reading.next) = (parts, 0)
+    reading.parts = parts
+    reading.next = 0
     if let committed, committed.scope == reading.scope, committed.version == reading.head.version {
       return try apply(reading, committed.made)
     }
@@ -90,7 +91,7 @@ extension DirectorySync {
   }
 
   private func apply(_ reading: Reading, _ made: ContactList) throws {
-    try file.next(reading.head, reading.parts, made, before: reading.before, in: reading.scope)
+    try file.next(reading.head, parts: reading.parts, made: made, before: reading.before, in: reading.scope)
     served(reading.scope)
     changed()
     if let committed, committed.scope == reading.scope, committed.version <= reading.head.version {

@@ -16,7 +16,7 @@ extension DirectorySync {
     var pages: [String]?
     var dropped: [String] = []
     var next = 0
-    init(_ one: Import, _ expected: Int, _ clock: Int, _ draft: DirectoryFile.Draft) {
+    init(_ one: Import, expected: Int, clock: Int, draft: DirectoryFile.Draft) {
       (self.one, self.expected, self.clock, made, change) = (one, expected, clock, draft.made, draft.change)
     }
     func head(_ version: Int) -> DirectoryHead {
@@ -47,7 +47,7 @@ extension DirectorySync {
       }
       let draft = try file.draft(one.list, into: scope, replaces: one.replaces, isWhole: !isCurrent)
       if isCurrent, draft.made.count == 0, draft.dropped.isEmpty { return finish(.success(draft.change)) }
-      let writing = Writing(one, version, clock, draft)
+      let writing = Writing(one, expected: version, clock: clock, draft: draft)
       // if the shared store has another version than this node, all parts that its head names are dropped
       let dropped = isCurrent ? draft.dropped : (head?.parts ?? []) + draft.dropped
       writing.dropped = Set(dropped.map(\.name) + (head?.pages ?? [])).sorted()
@@ -131,12 +131,14 @@ extension DirectorySync {
 
   private func done(_ writing: Writing, _ version: Int) {
     counters.given.increment()
+    mustExpire = mustExpire || !writing.dropped.isEmpty
     sharedStore.request(.broadcast(.directories))
     var change = writing.change
     change.version = version
     committed = Committed(
       scope: writing.one.scope, version: version, made: writing.made, change: change, done: current?.done)
-    (current, last) = (nil, max(last, version))
+    current = nil
+    last = max(last, version)
     received()
   }
 }

@@ -13,6 +13,7 @@ import TrunklinePlatform
 /// | the shared store has a later version | reads the parts that it does not have, and applies it whole or not at all |
 /// | the shared store has none, an older one, or an unreadable one | serves the copy as before, and reports that |
 /// | an import | stages the changed parts, and makes them the current version if no other import did so meanwhile; else begins again |
+/// | an import was committed; the start; the shared store is connected again | lets dropped parts expire, `Cluster.Limits.partsPerExpiry` at a time: also those of a node that died after its commit |
 /// | a directory that was made here when this gateway was alone | imports it, if the shared store has none; else applies the shared store's |
 ///
 /// **One order for all directories.** A device has one version of all of its directories, so a device that was notified of one
@@ -69,6 +70,8 @@ final class DirectorySync {
   private(set) var isAway = false
   private var mustCompareAll = true
   private var mustLook = true
+  /// Dropped parts may wait for their expiry.
+  var mustExpire = true
   private var lookAt = Instant.zero
   private var waitUntil = Instant.zero
   /// Requests in the window that ends at `windowEnd`.
@@ -89,7 +92,7 @@ final class DirectorySync {
   private var named = 0
 
   init(
-    _ file: DirectoryFile, _ sharedStore: SharedStoreClient, _ counters: DirectoryCounters, logger: Logger,
+    _ file: DirectoryFile, sharedStore: SharedStoreClient, counters: DirectoryCounters, logger: Logger,
     clock: @escaping () -> Instant = { MonotonicClock.now() }, changed: @escaping () -> Void
   ) {
     (self.file, self.sharedStore, self.counters, self.logger) = (file, sharedStore, counters, logger)
@@ -121,7 +124,7 @@ final class DirectorySync {
   /// When the next step is due; a past time: now.
   var nextStep: Instant {
     if isAsking { return .distantFuture }
-    return max(waitUntil, isIdle && !mustLook && !mustCompareAll ? min(lookAt, compareAllAt) : .zero)
+    return max(waitUntil, isIdle && !mustLook && !mustCompareAll && !mustExpire ? min(lookAt, compareAllAt) : .zero)
   }
   var isIdle: Bool { nextPending == pending.count && imports.isEmpty && nextOwn == own.count && !isAsking }
 
@@ -142,6 +145,7 @@ final class DirectorySync {
       guard faults[scope] == nil else { return }
       return attempt(scope) { compare(scope) }
     }
+    if mustExpire { return attempt(nil) { expireDropped() } }
     if !imports.isEmpty { return begin(imports.removeFirst()) }
     guard nextOwn < own.count else { return }
     let scope = own[nextOwn]
@@ -201,7 +205,8 @@ final class DirectorySync {
       try body()
     } catch Fault.sharedStore {
       // the request may have been done, and the store may have lost data
-      (mustCompareAll, isAway) = (true, true)
+      mustCompareAll = true
+      isAway = true
       waitUntil = clock() + Limits.retry + .milliseconds(Int64.random(in: 0...1_000))
       fail(.sharedStore)
     } catch {
@@ -235,7 +240,8 @@ final class DirectorySync {
   private func fail(_ fault: DirectoryService.Fault) {
     landed()
     let all = [current].compactMap(\.self) + imports
-    (current, imports) = (nil, [])
+    current = nil
+    imports = []
     for one in all { one.done(.failure(fault)) }
   }
 
@@ -255,6 +261,15 @@ final class DirectorySync {
     mustLook = true
     imports.insert(next, at: 0)
     return true
+  }
+
+  /// The commit only lists the parts that it drops: to let them expire would double the time of its step.
+  private func expireDropped() {
+    mustExpire = false
+    ask(.expireDirectoryParts, nil) { [unowned self] reply in
+      guard case .count(let left) = reply else { throw Fault.sharedStore }
+      mustExpire = left > 0
+    }
   }
 
   // MARK: stale copies
@@ -303,8 +318,13 @@ final class DirectorySync {
     mustLook = false
     countAge()
     guard mustCompareAll else { return askForVersions(nil) }
+    mustExpire = true
     attempt(nil) {
-      (mustCompareAll, since, found, pending, nextPending) = (false, 0, [], [], 0)
+      mustCompareAll = false
+      since = 0
+      found = []
+      pending = []
+      nextPending = 0
       askForVersions(try file.syncStates())
     }
   }
@@ -314,7 +334,8 @@ final class DirectorySync {
     ask(.directories(since: since), nil) { [unowned self] reply in
       guard case .directories(let seen) = reply else { throw Fault.sharedStore }
       if seen.epoch != epoch || seen.last < last {
-        (epoch, last) = (seen.epoch, Int(seen.last))
+        epoch = seen.epoch
+        last = Int(seen.last)
         if here == nil {
           mustCompareAll = true
           return

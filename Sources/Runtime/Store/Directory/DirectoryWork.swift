@@ -38,15 +38,15 @@ final class DirectoryWork {
   private var problem: String?
 
   init(
-    _ file: DirectoryFile, _ versions: [String: Int], _ history: HistorySettings, _ counters: DirectoryCounters,
-    _ sharedStore: SharedStoreClient?,
+    _ file: DirectoryFile, versions: [String: Int], history: HistorySettings, counters: DirectoryCounters,
+    sharedStore: SharedStoreClient?,
     logger: Logger, send: @escaping (SessionCommand) -> Void, block: @escaping (String, [Int64]) -> Bool
   ) {
     (self.file, self.versions, self.history, self.counters) = (file, versions, history, counters)
     (self.sharedStore, self.logger, self.send, self.block) = (sharedStore, logger, send, block)
     guard let sharedStore else { return }
-    sync = DirectorySync(file, sharedStore, counters, logger: logger) { [unowned self] in isStale = true }
-    sharedHistory = SharedHistory(sharedStore, history, counters) { [unowned self] user, row in
+    sync = DirectorySync(file, sharedStore: sharedStore, counters: counters, logger: logger) { [unowned self] in isStale = true }
+    sharedHistory = SharedHistory(sharedStore, settings: history, counters: counters) { [unowned self] user, row in
       self.send(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
     }
   }
@@ -97,7 +97,8 @@ final class DirectoryWork {
     sync?.step(at: now)
     // each notification reads all versions, so changes in quick succession are notified together
     if isStale, now >= refreshAt || sync?.isIdle ?? true {
-      (isStale, refreshAt) = (false, now + Limits.directoryLook)
+      isStale = false
+      refreshAt = now + Limits.directoryLook
       refresh()
     }
   }
@@ -157,7 +158,8 @@ final class DirectoryWork {
         done(
           result {
             var all = try file.erase(user: user, now: WallClock.nowMilliseconds(), isCopied: true)
-            (all.calls, all.contacts) = (all.calls + count, contacts)
+            all.calls = all.calls + count
+            all.contacts = contacts
             return all
           })
       }

@@ -32,7 +32,7 @@ final class SharedHistory {
 
   /// - Parameter changed: called when a user's history has this new row, for local devices.
   init(
-    _ sharedStore: SharedStoreClient, _ settings: HistorySettings, _ counters: DirectoryCounters,
+    _ sharedStore: SharedStoreClient, settings: HistorySettings, counters: DirectoryCounters,
     changed: @escaping (_ user: String, _ row: Int64) -> Void
   ) {
     (self.sharedStore, self.settings, self.counters, self.changed) = (sharedStore, settings, counters, changed)
@@ -44,7 +44,7 @@ final class SharedHistory {
     guard most > 0 else { return }
     for record in records {
       for (user, outcome) in record.outcomes {
-        keep(Row(user: user, call: record.call, content: StoredCall(record, user, outcome).row))
+        keep(Row(user: user, call: record.call, content: StoredCall(record, of: user, outcome: outcome).row))
       }
     }
   }
@@ -134,7 +134,7 @@ private struct StoredCall: Codable {
   var x: String?
   var a: String?
 
-  init(_ record: CallRecord, _ user: String, _ outcome: HistoryEntry.Outcome) {
+  init(_ record: CallRecord, of user: String, outcome: HistoryEntry.Outcome) {
     let isIncoming = record.direction == .incoming
     (c, d, p) = (record.call, isIncoming ? .incoming : .outgoing, isIncoming ? record.from : record.to)
     s = record.times[CallStage.start.rawValue] ?? 0

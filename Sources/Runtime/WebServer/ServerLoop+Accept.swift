@@ -1,10 +1,9 @@
 import Glibc
-import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklinePlatform
 
 /// Accepting connections, and making room for them.
-extension HTTPServer {
+extension ServerLoop {
   func accept() {
     guard let listener else { return }
     for _ in 0..<Limits.acceptsPerStep {
@@ -86,7 +85,7 @@ extension HTTPServer {
   }
 
   /// Closes, of the matching connections that wait for nothing of ours, the one without a request for the longest time; those
-  /// with a valid token last.
+  /// with good credentials last.
   private func dropIdlest(_ fits: (HTTPConnection) -> Bool) -> Bool {
     let idle = connections.values.filter { connection in
       let waits = [.handshaking, .request].contains(connection.phase) || connection.hasShutDown
@@ -149,7 +148,7 @@ extension HTTPServer {
   }
 
   /// Removes a closed connection. The delegate is notified of a WebSocket's end, unless it was before.
-  func drop(_ connection: HTTPConnection, _ code: CloseCode?) {
+  func drop(_ connection: HTTPConnection, _ code: UInt16?) {
     guard connections.removeValue(forKey: connection.number) != nil else { return }
     loop.unregister(connection.socket.fd)
     waiting.remove(connection.number)

@@ -1,7 +1,7 @@
 /// Response fields for pages of other origins (the Fetch standard, "CORS protocol").
 extension HTTPResponse {
-  /// The answer to a browser's preflight: this origin may send a POST with a token and a body of JSON.
-  static func preflight(for origin: String) -> HTTPResponse {
+  /// The answer to a browser's preflight: this origin may send a POST with credentials and a body of JSON.
+  public static func preflight(for origin: String) -> HTTPResponse {
     var answer = HTTPResponse(200, contentType: "text/plain; charset=utf-8", body: []).readable(by: origin)
     answer.headers += [
       ("Access-Control-Allow-Methods", "POST"), ("Access-Control-Allow-Headers", "authorization, content-type"),
@@ -11,7 +11,7 @@ extension HTTPResponse {
   }
 
   /// A page of this origin may read it.
-  func readable(by origin: String) -> HTTPResponse {
+  public func readable(by origin: String) -> HTTPResponse {
     var answer = self
     answer.headers += [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")]
     return answer

@@ -1,10 +1,9 @@
 import HTTP
-import JSONWebToken
 
 /// One operation of an HTTP API: its method and path, its scope, and the limit of its body.
 ///
-///     Route("transferCall", .post, "/v1/calls/{call}/transfer", .calls)
-public struct Route: Sendable, Equatable {
+///     Route("transferCall", .post, "/v1/calls/{call}/transfer", Scope.calls)
+public struct Route<Scope: Sendable & Equatable>: Sendable, Equatable {
   public enum Method: String, Sendable, CaseIterable { case get = "GET", post = "POST", put = "PUT", delete = "DELETE" }
   enum Part: Sendable, Equatable {
     /// Matched as sent: a percent-encoded spelling is another word.
@@ -13,12 +12,12 @@ public struct Route: Sendable, Equatable {
     case argument(String)
   }
 
-  /// `operationId` of docs/reference/admin-api.yaml.
+  /// `operationId` of the API's description (OpenAPI).
   public let operation: String
   public let method: Method
   public let path: String
-  /// Nil: open to every client.
-  public let scope: APIScope?
+  /// The right that a client needs; nil: open to every client.
+  public let scope: Scope?
   /// The limit of a request's body, for a client with the scope.
   public let bodyBytes: Int
   /// A GET answers HEAD too, unless the read removes its resource.
@@ -26,14 +25,14 @@ public struct Route: Sendable, Equatable {
   let parts: [Part]
 
   /// - Parameters:
-  ///   - path: as in docs/reference/admin-api.yaml, arguments in braces.
-  ///   - acceptsImports: the body may be as long as an import.
+  ///   - path: as in the API's description, arguments in braces.
+  ///   - bodyBytes: the longest body.
   public init(
-    _ operation: String, _ method: Method, _ path: String, _ scope: APIScope?, acceptsImports: Bool = false,
+    _ operation: String, _ method: Method, _ path: String, _ scope: Scope?, bodyBytes: Int = Limits.bodyBytes,
     answersHead: Bool = true
   ) {
     (self.operation, self.method, self.path, self.scope) = (operation, method, path, scope)
-    (bodyBytes, self.answersHead) = (acceptsImports ? Limits.importBytes : Limits.bodyBytes, answersHead && method == .get)
+    (self.bodyBytes, self.answersHead) = (bodyBytes, answersHead && method == .get)
     parts = path.split(separator: "/").map { part in
       part.hasPrefix("{") ? .argument(String(part.dropFirst().dropLast())) : .word(String(part))
     }

@@ -1,9 +1,9 @@
-import AppServer
-import AppSessions
 import Foundation
+import TestSockets
 import Testing
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 /// Requests that a stranger can send before it has a token, on real sockets. `Tests/Interop/Adversary` sends the same to the
 /// whole gateway.
@@ -17,12 +17,11 @@ import TrunklinePlatform
 
   @Test(arguments: [0, 100, 4_000, 40_000]) func `only websocket is an upgrade, whatever follows it`(count: Int) throws {
     let fixture = try Fixture()
-    let bystander = try fixture.login("bob", "d1")
-    let admin = try AdminServer.start(
-      .init(address: SocketAddress(.loopback, 0)), routes: .everything { $1(.text(200, "ok")) }, logger: Fixture.logger)
+    let bystander = try fixture.connect()
+    let admin = try Fixture.plain { $1(.text(200, "ok")) }
     defer { admin.stop() }
     let behind = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-    for address in [fixture.app.address, admin.address] {
+    for address in [fixture.address, admin.address] {
       for token in Self.tokens {
         for settings in ["AAMAAABkAAQAoAAAAAIAAAAA", String(repeating: "A", count: 5_000)] {
           let socket = try TestSocket(address)
@@ -36,16 +35,15 @@ import TrunklinePlatform
         }
       }
     }
-    #expect(fixture.answersPing(bystander))
+    #expect(fixture.echoes(bystander))
   }
 
   /// Two requests in one segment, the second a POST with a body, made libwebsockets call back without end.
   @Test func `every order of up to five requests is answered in order, in one piece and in many`() throws {
-    let fixture = try Fixture { $0.pages = ["/": Page(contentType: "text/plain", bytes: Array("page".utf8))] }
-    let routes = RouteTable.everything { request, answer in
+    let fixture = try Fixture(handler: { $1(.text($0.method == "GET" ? 200 : 405, "page")) })
+    let admin = try Fixture.plain { request, answer in
       DispatchQueue.global().async { answer(.text(200, "\(request.body.count)")) }
     }
-    let admin = try AdminServer.start(.init(address: SocketAddress(.loopback, 0)), routes: routes, logger: Fixture.logger)
     defer { admin.stop() }
     let kinds: [(text: String, app: String, admin: String)] = [
       ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "200", "200"),
@@ -58,7 +56,7 @@ import TrunklinePlatform
         var rest = number
         for index in 0..<count { (order[index], rest) = (rest % 3, rest / 3) }
         let octets = Array(order.map { kinds[$0].text }.joined().utf8)
-        for (address, isAdmin) in [(fixture.app.address, false), (admin.address, true)] {
+        for (address, isAdmin) in [(fixture.address, false), (admin.address, true)] {
           let socket = try TestSocket(address)
           var random = SplitMix64(seed: UInt64(number))
           var offset = 0
@@ -75,17 +73,17 @@ import TrunklinePlatform
   }
 
   @Test func `hundreds of pipelined requests starve no other client`() throws {
-    let fixture = try Fixture { $0.pages = ["/": Page(contentType: "text/plain", bytes: [UInt8](repeating: 97, count: 60_000))] }
-    let bystander = try fixture.login()
-    let greedy = try TestSocket(fixture.app.address, receiveBuffer: 4_096)
+    let fixture = try Fixture(handler: { $1(.text(200, String(repeating: "a", count: 60_000))) })
+    let bystander = try fixture.connect()
+    let greedy = try TestSocket(fixture.address, receiveBuffer: 4_096)
     greedy.write(String(repeating: "GET / HTTP/1.1\r\nHost: a\r\n\r\n", count: 500))
-    for _ in 0..<20 { #expect(fixture.answersPing(bystander)) }
+    for _ in 0..<20 { #expect(fixture.echoes(bystander)) }
   }
 
   @Test func `an origin of more than 4,096 octets is 403`() throws {
     let fixture = try Fixture()
     for count in [4_097, 8_000, 15_000] {
-      #expect(try TestSocket(fixture.app.address).upgrade(origin: "https://" + String(repeating: "a", count: count)) == 403)
+      #expect(try TestSocket(fixture.address).upgrade(origin: "https://" + String(repeating: "a", count: count)) == 403)
     }
   }
 
@@ -96,7 +94,7 @@ import TrunklinePlatform
       "Sec-WebSocket-Protocol: trunkline.v1", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
     ]
     func status(_ lines: [String], _ request: String = "GET /v1/connect HTTP/1.1", body: String = "") throws -> Substring? {
-      let socket = try TestSocket(fixture.app.address)
+      let socket = try TestSocket(fixture.address)
       socket.write(([request] + lines).joined(separator: "\r\n") + "\r\n\r\n" + body)
       return socket.response()?.head.split(separator: " ")[1]
     }
@@ -113,46 +111,46 @@ import TrunklinePlatform
 
   @Test func `frames that are no messages are counted, and a flood of them closes with 1008`() throws {
     let fixture = try Fixture()
-    let bystander = try fixture.login("bob", "d1")
+    let bystander = try fixture.connect()
     for (name, opcode) in [("pings", UInt8(9)), ("pongs", 10)] {
-      let socket = try fixture.login("alice", name)
+      let socket = try fixture.connect()
       for _ in 0..<100 { socket.write([UInt8](repeating: 0, count: 20).flatMap { _ in TestSocket.frame(opcode, []) }) }
       #expect(socket.closeCode() == 1008, "\(name)")
     }
-    let empty = try fixture.login("alice", "empty fragments")
+    let empty = try fixture.connect()
     empty.write(TestSocket.frame(1, [], final: false))
     for _ in 0..<100 { empty.write((0..<20).flatMap { _ in TestSocket.frame(0, [], final: false) }) }
     #expect(empty.closeCode() == 1008)
-    #expect(fixture.answersPing(bystander))
+    #expect(fixture.echoes(bystander))
   }
 
   @Test func `frames without a mask close with 1002`() throws {
     let fixture = try Fixture()
-    let socket = try fixture.login()
+    let socket = try fixture.connect()
     socket.write([0x81, 0x0c] + Array(#"{"t":"ping"}"#.utf8))
     #expect(socket.closeCode() == 1002)
   }
 
   @Test func `the oldest connection without a request makes room when half the slots are silent`() throws {
     let fixture = try Fixture { $0.connections = 8 }
-    let bystander = try fixture.login("bob", "d1")
+    let bystander = try fixture.connect()
     // One octet each, since the kernel withholds connections without data for a while.
     let silent = try (0..<6).map { _ in
-      let socket = try TestSocket(fixture.app.address)
+      let socket = try TestSocket(fixture.address)
       socket.write("G")
       return socket
     }
-    #expect(try fixture.answersPing(fixture.login("alice", "d1")))
+    #expect(try fixture.echoes(fixture.connect()))
     #expect(silent[0].next() == .end)
     silent[5].write("ET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
     #expect(silent[5].response()?.head.contains(" 404 ") == true)
-    #expect(fixture.answersPing(bystander))
+    #expect(fixture.echoes(bystander))
   }
 
   @Test func `a connection that sends nothing for two seconds is closed`() throws {
     let fixture = try Fixture()
-    let socket = try TestSocket(fixture.app.address)
-    let begun = try TestSocket(fixture.app.address)
+    let socket = try TestSocket(fixture.address)
+    let begun = try TestSocket(fixture.address)
     begun.write("GET / HTTP/1.1\r\n")
     #expect(socket.next() == .end)
     begun.write("Host: a\r\n\r\n")
@@ -167,7 +165,7 @@ import TrunklinePlatform
       }
     }
     func upgrade(_ fixture: Fixture, _ forwarded: String) throws -> (TestSocket, String) {
-      let socket = try TestSocket(fixture.app.address)
+      let socket = try TestSocket(fixture.address)
       socket.write(
         "GET /v1/connect HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: \(forwarded)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
           + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: trunkline.v1\r\n\r\n"
@@ -194,21 +192,21 @@ import TrunklinePlatform
 
   @Test func `without descriptors the oldest silent connection gives its own, and log-ins continue`() throws {
     let fixture = try Fixture()
-    let bystander = try fixture.login("bob", "d1")
+    let bystander = try fixture.connect()
     let silent = try (0..<4).map { _ in
-      let socket = try TestSocket(fixture.app.address)
+      let socket = try TestSocket(fixture.address)
       socket.write("G")
       return socket
     }
-    let waiting = try TestSocket(fixture.app.address)  // this process's own end of a connection, made while there are descriptors
-    #expect(fixture.answersPing(bystander))
+    let waiting = try TestSocket(fixture.address)  // this process's own end of a connection, made while there are descriptors
+    #expect(fixture.echoes(bystander))
     try withoutDescriptors {
       waiting.write(
         "GET /v1/connect HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
           + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: trunkline.v1\r\n\r\n")
       #expect(waiting.response()?.head.hasPrefix("HTTP/1.1 101") == true)
       #expect(silent[0].next() == .end)
-      #expect(fixture.answersPing(bystander))
+      #expect(fixture.echoes(bystander))
     }
   }
 

@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
+import TestSockets
 import Testing
 import TrunklineBytes
 import TrunklinePlatform
 
-@testable import AppServer
+@testable import WebServer
 
 /// Answers that are made while they are read (`ResponseStream.hasEnd`), and how much one connection gets in one step.
 @Suite(.serialized) struct LongAnswerTests {
@@ -35,19 +36,15 @@ import TrunklinePlatform
     }
   }
 
-  private func server(_ make: @escaping @Sendable () -> Pieces) throws -> AdminServer {
-    let routes = RouteTable(
-      ["/long", "/short"].map { path in
-        RouteTable.Row(Route(String(path.dropFirst()), .get, path, .read)) { _, answer in
-          var response = AdminResponse(200, contentType: "text/plain", body: Array("begin ".utf8))
-          if path == "/long" { response.stream = make() }
-          answer(response)
-        }
-      })
-    return try AdminServer.start(.init(address: SocketAddress(.loopback, 0)), routes: routes, logger: Fixture.logger)
+  private func server(_ make: @escaping @Sendable () -> Pieces) throws -> HTTPServer {
+    try Fixture.plain { request, answer in
+      var response = HTTPResponse(200, contentType: "text/plain", body: Array("begin ".utf8))
+      if request.path == "/long" { response.stream = make() }
+      answer(response)
+    }
   }
 
-  private func curl(_ server: AdminServer, _ arguments: String...) throws -> (status: Int32, output: String) {
+  private func curl(_ server: HTTPServer, _ arguments: String...) throws -> (status: Int32, output: String) {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments =
@@ -60,17 +57,19 @@ import TrunklinePlatform
     return (process.terminationStatus, String(decoding: data, as: UTF8.self))
   }
 
-  @Test func `a request without an answer gets 504, an import later than others, and its late answer is dropped`() throws {
-    let held = Mutex<[RouteTable.Answer]>([])
-    let hold: @Sendable (HTTPRequest, @escaping RouteTable.Answer) -> Void = { _, answer in held.withLock { $0.append(answer) } }
-    let rows = [
-      RouteTable.Row(Route("get", .get, "/get", .read), hold),
-      RouteTable.Row(Route("put", .put, "/put", .users, acceptsImports: true), sink: { _ in Sink() }, hold),
-      RouteTable.Row(Route("well", .get, "/well", .read)) { _, answer in answer(.text(200, "well")) },
-    ]
-    var settings = AdminServer.Settings(address: SocketAddress(.loopback, 0))
-    (settings.answerTime, settings.importAnswerTime) = (.milliseconds(300), .seconds(2))
-    let server = try AdminServer.start(settings, routes: RouteTable(rows), logger: Fixture.logger)
+  @Test func `a request without an answer gets 504, one whose body has a sink later than others, and its late answer is dropped`()
+    throws
+  {
+    let held = Mutex<[HTTPRequest.Answer]>([])
+    var settings = Fixture.settings()
+    (settings.answerTime, settings.sinkAnswerTime) = (.milliseconds(300), .seconds(2))
+    settings.hasSink = { $0.method == "PUT" }
+    settings.sink = { $0.method == "PUT" ? Sink() : nil }
+    let delegate = HandlerDelegate { request, answer in
+      if request.path == "/well" { return answer(.text(200, "well")) }
+      held.withLock { $0.append(answer) }
+    }
+    let server = try HTTPServer.start(settings, logger: Fixture.logger, delegate: delegate)
     defer { server.stop() }
     let began = MonotonicClock.now()
     let get = try curl(server, "HOST/get", "-w", " %{http_code}")
@@ -80,8 +79,8 @@ import TrunklinePlatform
     #expect(MonotonicClock.now() - began >= .milliseconds(2_300))
     for answer in held.withLock({ $0 }) { answer(.text(200, "late")) }
     #expect(try curl(server, "HOST/well").output == "well\n")
-    let usual = AdminServer.Settings(address: SocketAddress(.loopback, 0))
-    #expect(usual.answerTime == .seconds(30) && usual.importAnswerTime == .seconds(120))
+    let usual = Fixture.settings()
+    #expect(usual.answerTime == .seconds(30) && usual.sinkAnswerTime == .seconds(120))
   }
 
   private final class Sink: BodySink {

@@ -1,12 +1,12 @@
 import TrunklineBytes
 
-/// The clients with a stream, and which stream is closed for another: slots are counted by token, and the stream read longest ago
+/// The clients with a stream, and which stream is closed for another: slots are counted by client, and the stream read longest ago
 /// is closed first.
 ///
 /// | a stream begins | closed for it |
 /// |---|---|
-/// | its token has `perToken` | the idlest of that token |
-/// | all `most` slots are in use | the idlest of the token that has the most |
+/// | its client has `perClient` | the idlest of that client |
+/// | all `most` slots are in use | the idlest of the client that has the most |
 /// | else | none |
 ///
 /// | unread octets | then |
@@ -24,19 +24,19 @@ struct StreamSlots {
   }
   private(set) var slots: [UInt64: Slot] = [:]
   private let most: Int
-  private let perToken: Int
+  private let perClient: Int
 
-  init(most: Int = Limits.streams, perToken: Int = Limits.streamsPerToken) { (self.most, self.perToken) = (most, perToken) }
+  init(most: Int = Limits.streams, perClient: Int = Limits.streamsPerClient) { (self.most, self.perClient) = (most, perClient) }
 
   var isEmpty: Bool { slots.isEmpty }
   var numbers: [UInt64] { slots.keys.sorted() }
 
-  /// - Parameter client: the token's name; empty without one.
+  /// - Parameter client: its name; empty without one.
   /// - Returns: the stream that must end to make room.
   mutating func begin(_ number: UInt64, of client: String, at now: Instant) -> UInt64? {
     let counts = Dictionary(grouping: slots.values, by: \.client).mapValues(\.count)
     var leaving: UInt64?
-    if counts[client, default: 0] >= perToken {
+    if counts[client, default: 0] >= perClient {
       leaving = idlest(of: client)
     } else if slots.count >= most, let busiest = counts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })?.key {
       leaving = idlest(of: busiest)
@@ -65,12 +65,4 @@ struct StreamSlots {
       (a.value.read, a.value.began, a.key) < (b.value.read, b.value.began, b.key)
     }?.key
   }
-}
-
-/// Why an answer without a stated end may continue: its token and the row's scope are checked again before each feed.
-struct StreamLicence: Sendable {
-  /// The token's name; empty without one.
-  var client = ""
-  /// Nil: it may continue.
-  var refusal: @Sendable () -> APIError?
 }

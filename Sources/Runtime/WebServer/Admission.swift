@@ -27,7 +27,7 @@ struct Admission {
   mutating func admit(_ address: IPAddress, at now: Instant) -> ConnectionRefusal? {
     let groups = groups(address)
     for (group, factor) in groups {
-      guard makeRoom(group, factor, now) else { return .tooMany }
+      guard makeRoom(group, factor: factor, now) else { return .tooMany }
       guard !boundsAttempts || entries[group]?.attempts.consume(at: now) == true else { return .tooFast }
       guard let entry = entries[group], entry.connections < perAddress * factor else { return .tooManyFromAddress }
     }
@@ -52,7 +52,7 @@ struct Admission {
     }
   }
 
-  private mutating func makeRoom(_ group: Group, _ factor: Int, _ now: Instant) -> Bool {
+  private mutating func makeRoom(_ group: Group, factor: Int, _ now: Instant) -> Bool {
     if entries[group] != nil { return true }
     if entries.count >= Limits.addresses {
       guard now - swept >= .seconds(1) else { return false }

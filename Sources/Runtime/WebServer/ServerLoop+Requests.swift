@@ -1,12 +1,10 @@
-import AppSessions
 import Glibc
 import HTTP
-import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklinePlatform
 
 /// Reading, requests and their answers.
-extension HTTPServer {
+extension ServerLoop {
   /// epoll reports the socket as ready.
   func ready(_ connection: HTTPConnection, _ events: IOEvents) {
     if connection.phase == .handshaking {
@@ -21,7 +19,7 @@ extension HTTPServer {
     }
   }
 
-  /// Counts the processor time of TLS handshakes: in a flood, four fifths of the thread stay for the established sessions.
+  /// Counts the processor time of TLS handshakes: in a flood, four fifths of the thread stay for the established connections.
   private func handshake(_ connection: HTTPConnection) {
     firstOctetsCame(connection)
     guard handshakeTime.has(at: loop.now) else {
@@ -111,7 +109,7 @@ extension HTTPServer {
       case .request(let request): requested(connection, request)
       case .refused(let refusal):
         metrics.refused[.malformed].increment()
-        refuseRequest(connection, refusal.status, refusal.reason)
+        refuseRequest(connection, status: refusal.status, reason: refusal.reason)
       }
     }
   }
@@ -119,10 +117,10 @@ extension HTTPServer {
   /// A body with a sink earns time by its octets, since reading them costs time; one that trickles has a request's time.
   private func partReceived(_ connection: HTTPConnection, _ head: RequestHead, _ octets: [UInt8]) {
     if connection.sink == nil {
-      (connection.sink, connection.sinkDeadline) = (settings.sink(head), loop.now + Limits.importTime)
+      (connection.sink, connection.sinkDeadline) = (settings.sink(head), loop.now + Limits.sinkTime)
     }
     connection.sink?.receive(octets)
-    let earned = Duration.nanoseconds(Int64(octets.count) * 1_000_000_000 / Limits.importBytesPerSecond)
+    let earned = Duration.nanoseconds(Int64(octets.count) * 1_000_000_000 / Limits.sinkBytesPerSecond)
     setDeadline(connection, min(connection.deadline + earned, connection.sinkDeadline))
   }
 
@@ -131,28 +129,31 @@ extension HTTPServer {
     noLongerSilent(connection)
     connection.served = loop.now
     guard countForwarded(connection, head.list("x-forwarded-for")) else {
-      return refuseRequest(connection, 429, "too many connections from this address")
+      return refuseRequest(connection, status: 429, reason: "too many connections from this address")
     }
     if !settings.path.isEmpty, let target = head.target.below(settings.path) {
       // Relative links of a page refer to its folder.
       if head.target.path == settings.path, ["GET", "HEAD"].contains(head.method), head.first("upgrade") == nil {
-        return refuseRequest(connection, 308, "the page is at \(settings.path)/", [.init("location", settings.path + "/")])
+        return refuseRequest(
+          connection, status: 308, reason: "the page is at \(settings.path)/", fields: [.init("location", settings.path + "/")])
       }
       head.target = target
     }
     if head.first("upgrade") != nil { return upgrade(connection, head) }
-    if let path = settings.webSocketPath, head.target.path == path {
+    if let endpoint = webSocketPort?.endpoint, head.target.path == endpoint.path {
       noteLost(connection, head, "the request has no Upgrade: a proxy before the gateway has to forward Upgrade and Connection")
       return refuseRequest(
-        connection, 426,
-        "a WebSocket is expected here; if the client requested one, a proxy before the gateway does not forward Upgrade and Connection",
-        [.init("upgrade", "websocket")])
+        connection, status: 426,
+        reason:
+          "a WebSocket is expected here; if the client requested one, a proxy before the gateway does not forward Upgrade and Connection",
+        fields: [.init("upgrade", "websocket")])
     }
-    let showsToken = settings.boundsRefusals && head.first("authorization") != nil
-    if showsToken, !refusals.admits(connection.address, at: loop.now) {
+    let showsCredentials = settings.boundsRefusals && head.first("authorization") != nil
+    if showsCredentials, !refusals.admits(connection.address, at: loop.now) {
       metrics.refused[.token].increment()
       return refuseRequest(
-        connection, 429, "too many refused tokens from this address", [.init("retry-after", "\(RefusedTokens.retrySeconds)")])
+        connection, status: 429, reason: "too many refused credentials from this address",
+        fields: [.init("retry-after", "\(RefusedCredentials.retrySeconds)")])
     }
     lastNumber += 1
     connection.phase = .answering
@@ -160,10 +161,10 @@ extension HTTPServer {
     let keepsAlive = head.keepsAlive && (settings.makesRoom || connections.count <= settings.connections / 2)
     connection.exchange = .init(
       number: lastNumber, isHead: head.method == "HEAD", isOld: head.minorVersion == 0, keepsAlive: keepsAlive,
-      showsToken: showsToken)
+      showsCredentials: showsCredentials)
     exchanges[lastNumber] = connection
     let sink = connection.removeSink() ?? settings.sink(head)
-    setDeadline(connection, loop.now + (sink == nil ? settings.answerTime : settings.importAnswerTime))
+    setDeadline(connection, loop.now + (sink == nil ? settings.answerTime : settings.sinkAnswerTime))
     watch(connection)
     let number = lastNumber
     let asked = HTTPRequest(
@@ -172,9 +173,8 @@ extension HTTPServer {
       fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
       body: request.body, sink: sink, peer: connection.address, received: loop.now)
     connection.isTrusted = delegate.trusts(asked)
-    delegate.requestReceived(asked) { [self] response in
-      shared.withLock { $0.answers.append((number, response)) }
-      wake()
+    delegate.requestReceived(asked) { [inbox] response in
+      inbox.update { $0.answers.append((number, response)) }
     }
   }
 
@@ -182,7 +182,7 @@ extension HTTPServer {
     guard let exchange = connection.exchange else { return }
     exchanges[exchange.number] = nil
     connection.exchange = nil
-    if exchange.showsToken, response.status == 401 || response.status == 403 {
+    if exchange.showsCredentials, response.status == 401 || response.status == 403 {
       refusals.note(connection.address, at: loop.now)
     }
     if let stream = response.stream, !exchange.isHead {
@@ -196,12 +196,13 @@ extension HTTPServer {
     if let exchange = connection.exchange { exchanges[exchange.number] = nil }
     connection.exchange = nil
     refuseRequest(
-      connection, 504, "the request was not answered in time; it may still be carried out: check before you repeat it")
+      connection, status: 504,
+      reason: "the request was not answered in time; it may still be carried out: check before you repeat it")
   }
 
   /// An answer of the server itself; it ends the connection.
-  func refuseRequest(_ connection: HTTPConnection, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
-    var response = settings.reportsProblems ? HTTPResponse.problem(status, reason) : .text(status, reason)
+  func refuseRequest(_ connection: HTTPConnection, status: Int, reason: String, fields: [RequestHead.Field] = []) {
+    var response = settings.reportsProblems ? HTTPProblem(status: status, reason).response : .text(status, reason)
     response.headers = fields.map { ($0.name, $0.value) }
     respond(connection, response, isHead: false, keepsAlive: false)
   }
@@ -235,7 +236,8 @@ extension HTTPServer {
   /// Writes what is queued, ends our side, and closes the socket when the peer has ended too or its time is over.
   func close(_ connection: HTTPConnection) {
     connection.phase = .closing
-    (connection.reader, connection.sink) = (nil, nil)
+    connection.reader = nil
+    connection.sink = nil
     setDeadline(connection, loop.now + (connection.webSocket == nil ? Limits.answerTime : settings.closeTime))
     dirty.insert(connection.number)
   }

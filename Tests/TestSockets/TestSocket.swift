@@ -1,11 +1,10 @@
 import Foundation
-import TrunklineAppProtocol
-import TrunklineBytes
+public import TrunklineBytes
 import TrunklinePlatform
 
 /// A blocking TCP client with just enough HTTP and RFC 6455 to misbehave in every required way. Reads end after 10 s.
-final class TestSocket {
-  enum Frame: Equatable {
+public final class TestSocket {
+  public enum Frame: Equatable {
     case text(String)
     case ping([UInt8])
     case close(UInt16?)
@@ -14,10 +13,10 @@ final class TestSocket {
     case timeout
   }
 
-  let fd: Int32
+  public let fd: Int32
   private var buffer: [UInt8] = []
 
-  init(_ address: SocketAddress, receiveBuffer: Int32? = nil) throws {
+  public init(_ address: SocketAddress, receiveBuffer: Int32? = nil) throws {
     fd = socket(address.ip.family == .v4 ? AF_INET : AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
     if var size = receiveBuffer { setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, 4) }
     var time = timeval(tv_sec: 10, tv_usec: 0)
@@ -34,7 +33,7 @@ final class TestSocket {
   deinit { close(fd) }
 
   /// False when the peer accepts no more.
-  @discardableResult func write(_ bytes: [UInt8]) -> Bool {
+  @discardableResult public func write(_ bytes: [UInt8]) -> Bool {
     var sent = 0
     while sent < bytes.count {
       let count = bytes[sent...].withUnsafeBytes {
@@ -45,7 +44,7 @@ final class TestSocket {
     }
     return true
   }
-  @discardableResult func write(_ text: String) -> Bool { write(Array(text.utf8)) }
+  @discardableResult public func write(_ text: String) -> Bool { write(Array(text.utf8)) }
 
   /// False at the end of the stream, nil after 10 s.
   private func fill() -> Bool? {
@@ -58,7 +57,7 @@ final class TestSocket {
   }
 
   /// A response's head and body (by content-length); nil if the connection ends first.
-  func response() -> (head: String, body: [UInt8])? {
+  public func response() -> (head: String, body: [UInt8])? {
     while true {
       let text = String(decoding: buffer, as: UTF8.self)
       if let end = text.range(of: "\r\n\r\n") {
@@ -79,7 +78,7 @@ final class TestSocket {
   }
 
   /// This many octets, or all until the peer closes if there are fewer; nil after 10 s.
-  func octets(_ count: Int) -> [UInt8]? {
+  public func octets(_ count: Int) -> [UInt8]? {
     while buffer.count < count {
       guard let more = fill() else { return nil }
       if !more { break }
@@ -89,14 +88,14 @@ final class TestSocket {
   }
 
   /// The first of these that has octets, or is closed, within 10 s; octets that were received before must have been read.
-  static func firstReadable(_ sockets: [TestSocket]) -> TestSocket? {
+  public static func firstReadable(_ sockets: [TestSocket]) -> TestSocket? {
     var polled = sockets.map { pollfd(fd: $0.fd, events: Int16(POLLIN), revents: 0) }
     guard poll(&polled, nfds_t(polled.count), 10_000) > 0 else { return nil }
     return polled.firstIndex { $0.revents != 0 }.map { sockets[$0] }
   }
 
   /// The status of the answer to an upgrade request, nil if it was closed without one.
-  func upgrade(
+  public func upgrade(
     path: String = "/v1/connect", subprotocol: String? = "trunkline.v1", origin: String? = nil, host: String = "gateway.test"
   ) -> Int? {
     var text = "GET \(path) HTTP/1.1\r\nHost: \(host)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -109,7 +108,7 @@ final class TestSocket {
   }
 
   /// One masked frame (RFC 6455 §5.2).
-  static func frame(_ opcode: UInt8, _ payload: [UInt8], final: Bool = true) -> [UInt8] {
+  public static func frame(_ opcode: UInt8, _ payload: [UInt8], final: Bool = true) -> [UInt8] {
     var out: [UInt8] = [(final ? 0x80 : 0) | opcode]
     if payload.count < 126 {
       out.append(0x80 | UInt8(payload.count))
@@ -125,10 +124,9 @@ final class TestSocket {
     return out
   }
 
-  @discardableResult func text(_ text: String) -> Bool { write(Self.frame(1, Array(text.utf8))) }
-  func send(_ frame: ClientFrame) { write(Self.frame(1, frame.encoded())) }
+  @discardableResult public func text(_ text: String) -> Bool { write(Self.frame(1, Array(text.utf8))) }
 
-  func next() -> Frame {
+  public func next() -> Frame {
     while true {
       if let (opcode, payload, size) = parsed() {
         buffer.removeFirst(size)
@@ -162,22 +160,8 @@ final class TestSocket {
     return (buffer[0] & 15, Array(buffer[start..<start + length]), start + length)
   }
 
-  /// The next message of the gateway, without pings and acks; nil at a close or the end.
-  func message() -> ServerFrame? {
-    while true {
-      switch next() {
-      case .text(let text):
-        guard let frame = try? ServerFrame(decoding: Array(text.utf8)) else { return nil }
-        if frame.body == .message(.ack) { continue }
-        return frame
-      case .ping: continue
-      case .close, .end, .timeout: return nil
-      }
-    }
-  }
-
-  /// The code of the gateway's close frame; messages before it are skipped. Nil if the connection ends without one.
-  func closeCode() -> UInt16? {
+  /// The code of the peer's close frame; messages before it are skipped. Nil if the connection ends without one.
+  public func closeCode() -> UInt16? {
     while true {
       switch next() {
       case .text, .ping: continue

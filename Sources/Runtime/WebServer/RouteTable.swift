@@ -10,39 +10,27 @@ public import HTTP
 /// | has an empty segment, `.` or `..` in any spelling, or an encoded `/` where no row has an argument | 400 |
 /// | spells a word of a row in another way (`/%761/calls`) | 400 |
 /// | anything else | 404 |
-public struct RouteTable: Sendable {
-  public typealias Answer = @Sendable (HTTPResponse) -> Void
+public struct RouteTable<Scope: Sendable & Equatable>: Sendable {
   public typealias Sink = @Sendable (RequestHead) -> any BodySink
-  public typealias Handler = @Sendable (HTTPRequest, @escaping Answer) -> Void
+  public typealias Handler = @Sendable (HTTPRequest, @escaping HTTPRequest.Answer) -> Void
   public struct Row: Sendable {
-    public let route: Route
-    let handler: Handler
-    /// For a row that accepts imports: the reader of the body.
-    let sink: Sink?
-    public init(_ route: Route, sink: Sink? = nil, _ handler: @escaping Handler) {
+    public let route: Route<Scope>
+    public let handler: Handler
+    /// The reader of a long body.
+    public let sink: Sink?
+    public init(_ route: Route<Scope>, sink: Sink? = nil, _ handler: @escaping Handler) {
       (self.route, self.sink, self.handler) = (route, sink, handler)
     }
   }
-  enum Match {
+  public enum Match {
     case row(Row, arguments: [String: String])
     case refused(HTTPResponse)
   }
 
   public let rows: [Row]
-  /// Handles requests without a row.
-  private let rest: Row?
+  public init(_ rows: [Row]) { self.rows = rows }
 
-  public init(_ rows: [Row]) { (self.rows, rest) = (rows, nil) }
-
-  /// One handler for every path and method, for example a webhook on this machine.
-  public static func everything(_ handler: @escaping Handler) -> RouteTable {
-    RouteTable(rows: [], rest: Row(Route("everything", .post, "/", .admin), handler))
-  }
-
-  private init(rows: [Row], rest: Row?) { (self.rows, self.rest) = (rows, rest) }
-
-  func match(_ method: String, _ target: RequestTarget) -> Match {
-    if let rest { return .row(rest, arguments: [:]) }
+  public func match(_ method: String, _ target: RequestTarget) -> Match {
     var methods: [String] = []
     for row in rows {
       guard let arguments = row.route.arguments(of: target.segments) else { continue }
@@ -51,7 +39,7 @@ public struct RouteTable: Sendable {
     }
     guard methods.isEmpty else {
       let allow = methods.joined(separator: ", ")
-      var response = APIError(.badMethod, "this path allows \(allow)").response
+      var response = HTTPProblem(.badMethod, "this path allows \(allow)").response
       response.headers.append(("Allow", allow))
       return .refused(response)
     }
@@ -59,9 +47,9 @@ public struct RouteTable: Sendable {
   }
 
   /// The error for a path that fits no row.
-  private func refusal(of segments: [RequestTarget.Segment]) -> APIError {
+  private func refusal(of segments: [RequestTarget.Segment]) -> HTTPProblem {
     if segments.contains(where: \.isRelative) {
-      return APIError(.badRequest, "the path has an empty segment, . or ..")
+      return HTTPProblem(.badRequest, "the path has an empty segment, . or ..")
     }
     let isSpelled = rows.contains { row in
       let parts = row.route.parts
@@ -69,10 +57,10 @@ public struct RouteTable: Sendable {
         && zip(parts, segments).allSatisfy { if case .word(let word) = $0 { $1.text == word } else { true } }
     }
     if isSpelled || segments.contains(where: { $0.text.contains("/") }) {
-      return APIError(.badRequest, "the fixed part of a path has a percent-encoded character")
+      return HTTPProblem(.badRequest, "the fixed part of a path has a percent-encoded character")
     }
     var known: [String] = []
     for row in rows where known.last != row.route.path { known.append(row.route.path) }
-    return APIError(.unknownPage, "no such page: " + known.joined(separator: " "))
+    return HTTPProblem(.unknownPage, "no such page: " + known.joined(separator: " "))
   }
 }

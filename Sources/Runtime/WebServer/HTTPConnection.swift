@@ -1,7 +1,5 @@
-import AppSessions
 import Glibc
 import HTTP
-import TrunklineAppProtocol
 import TrunklineBytes
 import TrunklinePlatform
 import WebSocket
@@ -11,18 +9,18 @@ import WebSocket
 /// | phase | leaves when | deadline |
 /// |---|---|---|
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
-/// | request | a request is complete: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |
-/// | answering | the answer is written: request, or closing | 30 s, an import 2 min: 504 |
-/// | streaming | its stream is over: closing, after one with an end request; its token is no longer valid, or another stream replaces it: closing | 10 s in which its client reads nothing; with an end 30 s from piece to piece |
-/// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
+/// | request | a request is complete: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; a body with a sink a second more for 64 KiB, 2 min in all |
+/// | answering | the answer is written: request, or closing | 30 s, with a sink 2 min: 504 |
+/// | streaming | its stream is over: closing, after one with an end request; its client may no longer have it, or another stream replaces it: closing | 10 s in which its client reads nothing; with an end 30 s from piece to piece |
+/// | webSocket | either side closes: closing | none: its owner counts heartbeats |
 /// | closing | the peer closes too | 1 s after our last octet, WebSockets 5 s in all |
 final class HTTPConnection {
   enum Phase { case handshaking, request, answering, streaming, webSocket, closing }
 
   /// State of a WebSocket only.
   struct Upgraded {
-    let id: ConnectionID
-    var frames = FrameReader(messageBytes: TrunklineAppProtocol.Limits.frameBytes)
+    let id: WebSocketID
+    var frames: FrameReader
     var control: TokenBucket
     /// The payload of the last ping that was not answered yet (RFC 6455 §5.5.3: only the last one needs an answer).
     var ping: [UInt8]?
@@ -37,7 +35,7 @@ final class HTTPConnection {
     var isOld: Bool
     var keepsAlive: Bool
     /// A refusal counts against its address.
-    var showsToken = false
+    var showsCredentials = false
   }
   /// The source of an answer's pieces, and their coding.
   struct Stream {
@@ -67,7 +65,7 @@ final class HTTPConnection {
   /// The stream's licence, and the octets appended since it began.
   var licence: StreamLicence?
   var appended: UInt64 = 0
-  /// Its last request had a valid token: it is evicted last.
+  /// Its last request had good credentials: it is evicted last.
   var isTrusted = false
   /// When its last request was complete, or it began: the connection with the oldest time is the idlest.
   var served: Instant
@@ -126,7 +124,7 @@ final class HTTPConnection {
     appended += UInt64(octets.count)
   }
   func appendFrame(_ kind: FrameWriter.Kind, _ payload: [UInt8]) { FrameWriter.append(kind, payload, to: &out) }
-  func appendClose(_ code: CloseCode) { FrameWriter.appendClose(code.rawValue, to: &out) }
+  func appendClose(_ code: UInt16) { FrameWriter.appendClose(code, to: &out) }
 
   /// A step of the TLS handshake.
   func handshake() -> TLSStream.Progress {

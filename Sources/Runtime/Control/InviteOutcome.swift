@@ -3,7 +3,7 @@ import CallModel
 
 /// The outcome of a call's INVITE. ASR is `answered` of all; NER is `answered`, `busy`, `unanswered` and `rejected` of all: the
 /// network did its part, whatever the called user decided (ITU-T E.411, E.425).
-enum CallOutcome: String, CaseIterable, Sendable {
+enum InviteOutcome: String, CaseIterable, Sendable {
   case answered, busy, unanswered, rejected
   /// The caller gave up before it rang.
   case abandoned
@@ -20,7 +20,7 @@ enum AudioHeard: String, CaseIterable, Sendable {
 
 extension CallRecord {
   /// Nil for a call whose INVITE was never sent.
-  var outcome: CallOutcome? {
+  var outcome: InviteOutcome? {
     if times[CallStage.connected.rawValue] != nil || times[CallStage.numberAnswered.rawValue] != nil { return .answered }
     if direction == .outgoing, times[CallStage.inviteSent.rawValue] == nil { return nil }
     let hasRung = times[CallStage.ringing.rawValue] != nil

@@ -4,16 +4,16 @@ import TrunklineBytes
 import TrunklinePlatform
 
 /// Answers in pieces.
-extension HTTPServer {
+extension ServerLoop {
   /// Begins a stream without a stated end.
   func begin(_ stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse) {
-    // The token may have been removed while the answer was made.
+    // Its client may have lost the right while the answer was made.
     if let refusal = response.licence?.refusal() {
       return respond(connection, refusal.response, isHead: false, keepsAlive: false)
     }
     let client = response.licence?.client ?? ""
     if let leaving = endless.begin(connection.number, of: client, at: loop.now), let other = connections[leaving] {
-      endStream(other, APIError(.tooMany, "another stream replaced this one, which was idle for the longest time"))
+      endStream(other, HTTPProblem(.tooMany, "another stream replaced this one, which was idle for the longest time"))
     }
     connection.phase = .streaming
     (connection.stream, connection.licence, connection.appended) = (.init(stream, .none), response.licence, 0)
@@ -66,7 +66,7 @@ extension HTTPServer {
       return
     }
     guard connection.queuedBytes == 0 else { return }
-    // Its token was removed: the connection is cut, so that no client accepts a part as the whole.
+    // Its client lost the right: the connection is cut, so that no client accepts a part as the whole.
     guard connection.licence?.refusal() == nil else { return drop(connection, nil) }
     guard let octets = stream.source.next() else { return finish(stream, connection) }
     connection.stream?.mayHaveMore = !octets.isEmpty
@@ -99,12 +99,12 @@ extension HTTPServer {
   }
 
   /// With its last message, which states why.
-  private func endStream(_ connection: HTTPConnection, _ why: APIError) {
+  private func endStream(_ connection: HTTPConnection, _ why: HTTPProblem) {
     logger.notice(
       "a stream is ended",
       metadata: [
         "port": "\(settings.setting)", "token": "\(connection.licence?.client ?? "")", "address": "\(connection.address)",
-        "why": "\(why.message)",
+        "why": "\(why.detail)",
       ])
     endless.end(connection.number)
     if let last = connection.stream?.source.last(why), !last.isEmpty { send(connection, last) }

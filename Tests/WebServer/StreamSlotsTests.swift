@@ -1,7 +1,7 @@
 import Testing
 import TrunklineBytes
 
-@testable import AppServer
+@testable import WebServer
 
 /// Who has a stream, on virtual time.
 @Suite struct StreamPlacesTests {
@@ -16,8 +16,8 @@ import TrunklineBytes
   }
   private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
-  @Test func `a token has its share of the slots; beyond it its own idlest gives way, and no other token's`() {
-    let table = Table(StreamSlots(most: 16, perToken: 8))
+  @Test func `a client has its share of the slots; beyond it its own idlest gives way, and no other client's`() {
+    let table = Table(StreamSlots(most: 16, perClient: 8))
     #expect(table.begin(100, of: "crm", at: at(0)) == nil)
     for number in 0..<8 as Range<UInt64> { #expect(table.begin(number, of: "bi", at: at(1 + Int64(number))) == nil) }
     #expect(table.look(0, sent: 0, unread: 0, at: at(20)))
@@ -26,8 +26,8 @@ import TrunklineBytes
     #expect(table.slots.slots[100]?.client == "crm")
   }
 
-  @Test func `where all slots are in use, the token with the most gives one; so each new token gets in`() {
-    let table = Table(StreamSlots(most: 16, perToken: 8))
+  @Test func `where all slots are in use, the client with the most gives one; so each new client gets in`() {
+    let table = Table(StreamSlots(most: 16, perClient: 8))
     for number in 0..<8 as Range<UInt64> {
       _ = table.begin(number, of: "a", at: at(1))
       _ = table.begin(100 + number, of: "b", at: at(2))

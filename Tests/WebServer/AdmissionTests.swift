@@ -1,7 +1,7 @@
 import Testing
 import TrunklineBytes
 
-@testable import AppServer
+@testable import WebServer
 
 @Suite struct AdmissionTests {
   private let start = Instant(nanoseconds: 1_000_000_000)

@@ -1,5 +1,5 @@
 import CTrunklineOpenSSL
-import HTTP
+public import HTTP
 
 extension HTTPRequest {
   /// SHA-256 of method, path and query as sent, and body: requests with the same digest are the same. Nil if OpenSSL fails.
@@ -10,7 +10,7 @@ extension HTTPRequest {
   }
 
   /// For tests of handlers. `target` with its query.
-  public init(_ method: String, _ target: String, body: [UInt8] = [], client: String = "") throws(RequestRefusal) {
+  public init(_ method: String, target: String, body: [UInt8] = [], client: String = "") throws(RequestRefusal) {
     self.init(
       method: method, target: try RequestTarget(target.utf8), host: "localhost", origin: nil, authorization: nil, client: client,
       body: body, peer: .loopback)
