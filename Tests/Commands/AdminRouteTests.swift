@@ -7,6 +7,7 @@ import TrunklinePlatform
 import Yams
 
 @testable import AppServer
+@testable import WebServer
 @testable import trunkline
 
 /// The admin API's table: every operation of docs/reference/admin-api.yaml is a row and every row an operation, and no spelling
@@ -30,6 +31,10 @@ import Yams
     var value: Any? = try document()
     for key in ["components", "schemas", "Problem", "properties", "code", "enum"] { value = (value as? [String: Any])?[key] }
     #expect(Set(value as? [String] ?? []) == Set(APIError.Code.allCases.map(\.rawValue)))
+  }
+
+  @Test func `the server's own refusals have codes of the API, and their status`() {
+    for code in HTTPProblem.Code.allCases { #expect(APIError.Code(rawValue: code.rawValue)?.status == code.status, "\(code)") }
   }
 
   private func documented() throws -> [Operation] {
@@ -79,9 +84,9 @@ import Yams
       door = AdminEndpoint(
         access: AdminAccess(
           APIScope.allCases.map { APIToken(name: $0.rawValue, secrets: [Redacted(Array("secret-\($0)".utf8))], scopes: [$0]) }),
-        routes: RouteTable(
+        routes: AdminRoutes(
           AdminRow.all.map { row in
-            RouteTable.Row(row.route) { request, answer in
+            AdminRoutes.Row(row.route) { request, answer in
               let arguments = request.arguments.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
               answer(.text(200, ([row.route.operation] + arguments).joined(separator: " ")))
             }
@@ -90,7 +95,7 @@ import Yams
 
     /// Status and body; 400 if the parser refuses the request.
     func ask(_ method: String, _ target: String, _ scope: APIScope?) -> (status: Int, body: String, response: HTTPResponse?) {
-      guard let request = try? AdminRequest(method, target) else { return (400, "", nil) }
+      guard let request = try? AdminRequest(method, target: target) else { return (400, "", nil) }
       return ask(request, scope)
     }
 
@@ -140,7 +145,7 @@ import Yams
 
   /// The routes that the most lenient server would choose: decoded until nothing is left to decode, without empty and relative
   /// parts.
-  private static func lenient(_ target: String) -> [Route] {
+  private static func lenient(_ target: String) -> [AdminRoute] {
     var path = target.split(separator: "?", omittingEmptySubsequences: false).first.map(String.init) ?? ""
     for _ in 0..<4 { path = path.removingPercentEncoding ?? path }
     var parts: [String] = []
@@ -173,7 +178,7 @@ import Yams
     for spelling in Self.spellings(Self.example(path)) {
       for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "get"] {
         // the parser answers 400 before any handler is called
-        guard let request = try? AdminRequest(method, spelling) else { continue }
+        guard let request = try? AdminRequest(method, target: spelling) else { continue }
         asked += 1
         for scope in APIScope.allCases {
           let answer = rig.ask(request, scope)
@@ -226,7 +231,7 @@ import Yams
 
   @Test func `a field of a query is decoded once; one that is empty or there twice is refused`() throws {
     func user(_ query: String) -> Result<String?, APIError> {
-      Result { () throws(APIError) in try (try? AdminRequest("GET", "/v1/devices" + query))?.queryValue("user") }
+      Result { () throws(APIError) in try (try? AdminRequest("GET", target: "/v1/devices" + query))?.queryValue("user") }
     }
     #expect(user("") == .success(nil) && user("?device=a") == .success(nil))
     #expect(user("?user=%2B4930123") == .success("+4930123") && user("?user=+4930123") == .success("+4930123"))

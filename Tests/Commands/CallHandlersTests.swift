@@ -136,7 +136,7 @@ import TrunklineMediaSession
   // MARK: idempotency keys
 
   private func request(_ body: String, path: String = "/v1/calls", client: String = "crm") throws -> AdminRequest {
-    try AdminRequest("POST", path, body: Array(body.utf8), client: client)
+    try AdminRequest("POST", target: path, body: Array(body.utf8), client: client)
   }
   private func status(_ verdict: IdempotencyTable.Verdict) -> Int? {
     if case .answered(let response) = verdict { response.status } else { nil }

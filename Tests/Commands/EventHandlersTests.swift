@@ -16,7 +16,7 @@ import TrunklinePlatform
   private struct Problem: Decodable { var title, detail, code: String, status: Int }
 
   private func request(_ query: String, isStream: Bool = false, last: String? = nil) throws -> AdminRequest {
-    var request = try AdminRequest("GET", "/v1/events?" + query)
+    var request = try AdminRequest("GET", target: "/v1/events?" + query)
     if isStream { request.fields = [("accept", "text/event-stream")] }
     if let last { request.fields.append(("last-event-id", last)) }
     return request

@@ -33,7 +33,7 @@ import Testing
 
   @Test func `what is exported is imported again`() throws {
     let users = ["alice", "a,b", "\"", "x\"y,", "\u{1F4DE}"]
-    let text = NumberList.head + "\n" + users.enumerated().map { NumberList.line("+1\($0.offset)", $0.element) }.joined()
+    let text = NumberList.head + "\n" + users.enumerated().map { NumberList.line("+1\($0.offset)", of: $0.element) }.joined()
     let table = try read(text.utf8)
     for (index, user) in users.enumerated() { #expect(table.owner(of: "+1\(index)")?.user == user) }
   }

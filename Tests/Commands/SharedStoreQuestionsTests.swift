@@ -27,7 +27,7 @@ import TrunklinePlatform
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     // port 1 of this address has no listener
     let sharedStore = try RedisSharedStore(
-      SharedStoreSettings(.redis(.init("127.0.0.1", 1))), node: Incarnation(node: "n1", started: 1), logger: logger
+      SharedStoreSettings(.redis(.init("127.0.0.1", 1)), prefix: "tl"), node: Incarnation(node: "n1", started: 1), logger: logger
     ) { event in
       if !questions.accepts(event) { others.increment() }
     }
@@ -47,7 +47,7 @@ import TrunklinePlatform
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let ids = Mutex<[SharedStoreRequestID]>([])
     let sharedStore = try RedisSharedStore(
-      SharedStoreSettings(.redis(.init("127.0.0.1", 1))), node: Incarnation(node: "n1", started: 1), logger: logger
+      SharedStoreSettings(.redis(.init("127.0.0.1", 1)), prefix: "tl"), node: Incarnation(node: "n1", started: 1), logger: logger
     ) { event in
       // the test answers it later
       if case .reply(let id, _) = event { ids.withLock { $0.append(id) } }

@@ -37,7 +37,7 @@ import TrunklinePlatform
     }
 
     func ask(_ query: String = "", at seconds: Int = 0) throws {
-      var request = try AdminRequest("GET", "/v1/status" + query)
+      var request = try AdminRequest("GET", target: "/v1/status" + query)
       request.client = "crm"
       try board.answer(
         request,

@@ -153,9 +153,7 @@ import Yams
 
 /// A value as lines, the same for the same content in every process: sets and dictionaries in order, long lists as a hash.
 private func outline(_ value: Any, _ indentation: String = "") -> String {
-  func hash(_ bytes: some Sequence<UInt8>) -> String {
-    String(bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }, radix: 16)
-  }
+  func hash(_ bytes: some Sequence<UInt8>) -> String { String(FNV1a(bytes).value, radix: 16) }
   switch value {
   case let secret as Redacted<[UInt8]>: return "secret \(hash(secret.exposed))"
   case let secret as Redacted<String>: return "secret \(hash(secret.exposed.utf8))"

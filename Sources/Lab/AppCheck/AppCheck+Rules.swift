@@ -23,7 +23,7 @@ extension AppCheck {
       add(app.info, "UIBackgroundModes is missing: no push reaches an app without it (R21); add an array with `voip` and `audio`")
     case .wrong(let text): add(app.info, text + ": `voip` and `audio`")
     }
-    checkText(app.info, "NSMicrophoneUsageDescription", "iOS ends an app that asks for the microphone without it")
+    checkText(app.info, key: "NSMicrophoneUsageDescription", because: "iOS ends an app that asks for the microphone without it")
     switch app.info.strings("NSUserActivityTypes") {
     case .there(let types) where types.contains("INStartCallIntent"): break
     case .there, .missing:
@@ -34,12 +34,12 @@ extension AppCheck {
     }
     checkPushes(app)
     if targets.contains(where: { $0.kind == .intents }) {
-      checkText(app.info, "NSSiriUsageDescription", "Siri may not hand calls to the app without it")
-      checkFlag(app, "com.apple.developer.siri", "the intents extension needs the capability Siri")
+      checkText(app.info, key: "NSSiriUsageDescription", because: "Siri may not hand calls to the app without it")
+      checkFlag(app, key: "com.apple.developer.siri", because: "the intents extension needs the capability Siri")
     }
   }
 
-  private mutating func checkText(_ info: PropertyList, _ key: String, _ why: String) {
+  private mutating func checkText(_ info: PropertyList, key: String, because why: String) {
     switch info.string(key) {
     case .there(let text):
       if text.allSatisfy(\.isWhitespace) { add(info, "\(key) is empty: write for the user what it is for") }
@@ -76,11 +76,14 @@ extension AppCheck {
   mutating func checkExtension(_ target: AppTarget, of app: AppTarget) {
     switch target.kind {
     case .app, .other: return
-    case .callDirectory: checkShared(target, app, [Self.groups], "the app writes the directory there, and the extension reads it")
+    case .callDirectory:
+      checkShared(
+        target, with: app, keys: [Self.groups], because: "the app writes the directory there, and the extension reads it")
     case .intents: checkIntents(target)
     case .notificationService:
       checkFiltering(target)
-      checkShared(target, app, [Self.keychain, Self.groups], "the extension opens the caller with the app's key")
+      checkShared(
+        target, with: app, keys: [Self.keychain, Self.groups], because: "the extension opens the caller with the app's key")
     }
     checkPrincipal(target)
   }
@@ -107,7 +110,7 @@ extension AppCheck {
   }
 
   /// Both must name one group: of the first key that both have.
-  private mutating func checkShared(_ target: AppTarget, _ app: AppTarget, _ keys: [String], _ why: String) {
+  private mutating func checkShared(_ target: AppTarget, with app: AppTarget, keys: [String], because why: String) {
     for list in target.entitlements + app.entitlements {
       for key in keys { if case .wrong(let text) = list.strings(key) { return add(list, text) } }
     }
@@ -129,10 +132,11 @@ extension AppCheck {
   private mutating func checkFiltering(_ target: AppTarget) {
     guard target.mentions("reportNewIncomingVoIPPushPayload") else { return }
     checkFlag(
-      target, Self.filtering, "reportNewIncomingVoIPPushPayload is refused with error 2 (R15); ask Apple for the entitlement")
+      target, key: Self.filtering,
+      because: "reportNewIncomingVoIPPushPayload is refused with error 2 (R15); ask Apple for the entitlement")
   }
 
-  private mutating func checkFlag(_ target: AppTarget, _ key: String, _ why: String) {
+  private mutating func checkFlag(_ target: AppTarget, key: String, because why: String) {
     guard !target.entitlements.isEmpty else { return addNoEntitlements(target, "`\(key)`") }
     for list in target.entitlements {
       switch list.bool(key) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The declarations that an app with calls needs (CFG-5, R21), and those that are missing: background modes, capabilities,
+/// The declarations that an app with calls needs, and those that are missing: background modes, capabilities,
 /// extensions.
 ///
 /// ```swift
@@ -23,7 +23,7 @@ public struct AppCheck: Sendable {
     public let file: String
     public let text: String
     public var description: String { "\(file) \(text)" }
-    init(_ file: String, _ text: String) { (self.file, self.text) = (file, text) }
+    init(in file: String, _ text: String) { (self.file, self.text) = (file, text) }
   }
 
   public private(set) var findings: [Finding] = []

@@ -9,15 +9,15 @@ enum AppFiles {
     let root = URL(fileURLWithPath: path)
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: root.path, isDirectory: &isFolder) else {
-      throw AppCheck.Problem(path, "is not there: give the folder of the app's sources, or the .app that Xcode built")
+      throw AppCheck.Problem(in: path, "is not there: give the folder of the app's sources, or the .app that Xcode built")
     }
     guard isFolder.boolValue else {
-      throw AppCheck.Problem(path, "is a file: give the folder of the app's sources, or the .app that Xcode built")
+      throw AppCheck.Problem(in: path, "is a file: give the folder of the app's sources, or the .app that Xcode built")
     }
     let targets = root.pathExtension == "app" ? try bundles(root) : try sources(root)
     guard targets.contains(where: { $0.kind == .app }) else {
       throw AppCheck.Problem(
-        path,
+        in: path,
         "holds no Info.plist of an app: where Xcode generates it, build the app and give the .app; else give the folder above it")
     }
     return targets
@@ -31,14 +31,14 @@ enum AppFiles {
     var targets: [AppTarget] = []
     for info in infos {
       let folder = info.deletingLastPathComponent()
-      let list = try Self.list(info, root)
+      let list = try Self.list(info, under: root)
       // a resource bundle has an Info.plist, too
       guard list.values["NSExtension"] != nil || list.values["CFBundlePackageType"] as? String != "BNDL" else { continue }
       let own = files(below: folder) { file in
         file.pathExtension == "entitlements" && nearest(file, folders) == folder.path
       }
       var entitlements: [PropertyList] = []
-      for file in own where isOwn(file, of: info, among: infos) { entitlements.append(try Self.list(file, root)) }
+      for file in own where isOwn(file, of: info, among: infos) { entitlements.append(try Self.list(file, under: root)) }
       targets.append(AppTarget(info: list, entitlements: entitlements, folder: folder, executable: nil))
     }
     return targets
@@ -66,39 +66,39 @@ enum AppFiles {
   // MARK: bundles
 
   private static func bundles(_ root: URL) throws(AppCheck.Problem) -> [AppTarget] {
-    var targets = [try bundle(root, root)]
+    var targets = [try bundle(root, under: root)]
     for folder in ["PlugIns", "Extensions"].map({ root.appendingPathComponent($0) }) {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
       for name in names.sorted() where name.hasSuffix(".appex") {
-        targets.append(try bundle(folder.appendingPathComponent(name), root))
+        targets.append(try bundle(folder.appendingPathComponent(name), under: root))
       }
     }
     return targets
   }
 
-  private static func bundle(_ folder: URL, _ root: URL) throws(AppCheck.Problem) -> AppTarget {
-    let info = try Self.list(folder.appendingPathComponent("Info.plist"), root)
+  private static func bundle(_ folder: URL, under root: URL) throws(AppCheck.Problem) -> AppTarget {
+    let info = try Self.list(folder.appendingPathComponent("Info.plist"), under: root)
     let name = info.values["CFBundleExecutable"] as? String ?? folder.deletingPathExtension().lastPathComponent
     let executable = folder.appendingPathComponent((name as NSString).lastPathComponent)
     let isThere = FileManager.default.fileExists(atPath: executable.path)
     var entitlements: [PropertyList] = []
     if let found = SignedEntitlements.data(executable: executable, bundle: folder) {
-      entitlements.append(try PropertyList(found, name: relative(folder, root) + ": entitlements of its signature"))
+      entitlements.append(try PropertyList(found, name: relative(folder, to: root) + ": entitlements of its signature"))
     }
     return AppTarget(info: info, entitlements: entitlements, folder: folder, executable: isThere ? executable : nil)
   }
 
   // MARK: files
 
-  private static func list(_ file: URL, _ root: URL) throws(AppCheck.Problem) -> PropertyList {
-    let name = relative(file, root)
+  private static func list(_ file: URL, under root: URL) throws(AppCheck.Problem) -> PropertyList {
+    let name = relative(file, to: root)
     guard let data = try? Data(contentsOf: file) else {
-      throw AppCheck.Problem(name, "cannot be read: look whether it is there and may be read")
+      throw AppCheck.Problem(in: name, "cannot be read: look whether it is there and may be read")
     }
     return try PropertyList(data, name: name)
   }
 
-  private static func relative(_ file: URL, _ root: URL) -> String {
+  private static func relative(_ file: URL, to root: URL) -> String {
     let (path, above) = (file.standardizedFileURL.path, root.standardizedFileURL.path)
     return path.hasPrefix(above + "/") ? String(path.dropFirst(above.count + 1)) : file.lastPathComponent
   }
@@ -107,7 +107,7 @@ enum AppFiles {
   static func swiftFiles(at path: String) -> [(name: String, url: URL)] {
     let root = URL(fileURLWithPath: path)
     guard root.pathExtension != "app" else { return [] }
-    return files(below: root) { $0.pathExtension == "swift" }.map { (relative($0, root), $0) }
+    return files(below: root) { $0.pathExtension == "swift" }.map { (relative($0, to: root), $0) }
   }
 
   /// Lists files in the order of their paths, without the products of builds and packages.

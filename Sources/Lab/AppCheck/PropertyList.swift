@@ -9,13 +9,13 @@ struct PropertyList {
   /// - Throws: if the data is no property list, or has no dictionary at its root.
   init(_ data: Data, name: String) throws(AppCheck.Problem) {
     guard data.count <= Self.maximumBytes else {
-      throw AppCheck.Problem(name, "has more than \(Self.maximumBytes >> 20) MiB: it is not a property list of an app")
+      throw AppCheck.Problem(in: name, "has more than \(Self.maximumBytes >> 20) MiB: it is not a property list of an app")
     }
     guard let root = try? PropertyListSerialization.propertyList(from: data, format: nil) else {
-      throw AppCheck.Problem(name, Self.why(data))
+      throw AppCheck.Problem(in: name, Self.why(data))
     }
     guard let values = root as? [String: Any] else {
-      throw AppCheck.Problem(name, "holds \(Self.kind(root)), where a dictionary must be: recreate it from Xcode's template")
+      throw AppCheck.Problem(in: name, "holds \(Self.kind(root)), where a dictionary must be: recreate it from Xcode's template")
     }
     (self.name, self.values) = (name, values)
   }
@@ -61,15 +61,15 @@ extension PropertyList {
     case wrong(String)
   }
 
-  func string(_ key: String) -> Value<String> { value(key, "a string") { $0 as? String } }
-  func strings(_ key: String) -> Value<[String]> { value(key, "an array of strings") { $0 as? [String] } }
-  func dictionary(_ key: String) -> Value<[String: Any]> { value(key, "a dictionary") { $0 as? [String: Any] } }
+  func string(_ key: String) -> Value<String> { value(key, as: "a string") { $0 as? String } }
+  func strings(_ key: String) -> Value<[String]> { value(key, as: "an array of strings") { $0 as? [String] } }
+  func dictionary(_ key: String) -> Value<[String: Any]> { value(key, as: "a dictionary") { $0 as? [String: Any] } }
   /// `<true/>` or `<false/>`; a number is not accepted.
   func bool(_ key: String) -> Value<Bool> {
-    value(key, "a boolean") { Self.isBool($0) ? ($0 as? NSNumber)?.boolValue : nil }
+    value(key, as: "a boolean") { Self.isBool($0) ? ($0 as? NSNumber)?.boolValue : nil }
   }
 
-  private func value<Wanted>(_ key: String, _ wanted: String, _ read: (Any) -> Wanted?) -> Value<Wanted> {
+  private func value<Wanted>(_ key: String, as wanted: String, _ read: (Any) -> Wanted?) -> Value<Wanted> {
     guard let found = values[key] else { return .missing }
     guard let value = read(found) else { return .wrong("\(key) is \(Self.kind(found)), and must be \(wanted)") }
     return .there(value)

@@ -76,14 +76,21 @@ struct PhoneCommand: ParsableCommand {
 
   private func options() throws -> LabPhone.Options {
     var options = LabPhone.Options()
-    (options.followsDirectory, options.preflights) = (directory, preflight)
+    options.followsDirectory = directory
+    options.preflights = preflight
     if log { options.log = { FileHandle.standardError.write(Data(($0 + "\n").utf8)) } }
-    (options.url, options.device, options.call, options.from) = (url, device, call, from)
+    options.url = url
+    options.device = device
+    options.call = call
+    options.from = from
     if token != nil || tokenFile != nil {
       options.token = try token ?? peer.text(ofFile: tokenFile ?? "", option: "--token-file")
     }
     options.answerAfter = answer ? .seconds(answerAfter) : nil
-    (options.talk, options.digits, options.calls, options.isInsecure) = (talk.map { .seconds($0) }, digits, calls, insecure)
+    options.talk = talk.map { .seconds($0) }
+    options.digits = digits
+    options.calls = calls
+    options.isInsecure = insecure
     (options.samples, options.repeats, options.band) = (try peer.samples(band), peer.repeats, band)
     return options
   }
@@ -141,7 +148,7 @@ struct PhoneCommand: ParsableCommand {
     let hex = pushToken ?? hexString(RandomSource.system.bytes(32))
     let waiter: PushWaiter
     do {
-      waiter = try PushWaiter(try source(address, hex))
+      waiter = try PushWaiter(try source(address, token: hex))
     } catch {
       throw ValidationError("--wait-for-push: \(error)")
     }
@@ -167,13 +174,15 @@ struct PhoneCommand: ParsableCommand {
       }
       usleep(UInt32(max(0, min(60, startAfter)) * 1e6))
       var woken = options
-      (woken.push, woken.calls, woken.token) = (push, 1, "")
+      woken.push = push
+      woken.calls = 1
+      woken.token = ""
       reports += try live(woken, stop)
     }
     return reports
   }
 
-  private func source(_ text: String, _ token: String) throws -> PushWaiter.Source {
+  private func source(_ text: String, token: String) throws -> PushWaiter.Source {
     if text == "-" { return .standardInput }
     guard let address = SocketAddress(text) else { throw ValidationError("\"\(text)\" is not ADDRESS:PORT") }
     return .sandbox(address, token: token)

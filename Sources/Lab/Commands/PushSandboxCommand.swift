@@ -52,7 +52,8 @@ struct PushSandboxCommand: ParsableCommand {
       return answer
     }
     options.rules = SandboxRules(key: try keys(), topics: Set(topic))
-    (options.clientAuthorities, options.rules.acceptsCertificates) = (clients, clients != nil)
+    options.clientAuthorities = clients
+    options.rules.acceptsCertificates = clients != nil
     let sandbox: PushSandbox
     do {
       sandbox = try PushSandbox(options) { Console.line($0) }

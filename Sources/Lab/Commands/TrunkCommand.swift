@@ -71,14 +71,22 @@ struct TrunkCommand: ParsableCommand {
 
   func run() throws {
     var options = SimulatedCarrier.Options()
-    (options.listen, options.gateway, options.call, options.from) = (listen, gateway, call, from)
+    options.listen = listen
+    options.gateway = gateway
+    options.call = call
+    options.from = from
     options.transport = transport == .udp ? .udp : .tcp
     options.codecs = codec.map(\.encoding)
     options.gap = .seconds(gap)
-    (options.talk, options.answerAfter) = (talk.map { .seconds($0) }, .seconds(answerAfter))
+    options.talk = talk.map { .seconds($0) }
+    options.answerAfter = .seconds(answerAfter)
     options.isEarly = early
-    (options.refuse, options.digits, options.calls) = (refuse, digits, calls)
-    (options.lossPercent, options.jitterMilliseconds, options.reorderPercent) = (loss, jitter, reorder)
+    options.refuse = refuse
+    options.digits = digits
+    options.calls = calls
+    options.lossPercent = loss
+    options.jitterMilliseconds = jitter
+    options.reorderPercent = reorder
     if let username { options.credentials = Credentials(username: username, password: password ?? "") }
     options.srtp = srtp
     (options.samples, options.repeats) = (try peer.samples(), peer.repeats)

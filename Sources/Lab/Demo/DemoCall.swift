@@ -27,7 +27,7 @@ struct DemoCall {
       record: DemoOutcome.appFile)
     defer { phone.end() }
     guard phone.wait(seconds: 10, for: { $0.contains { $0.event == "online" } }) else {
-      throw failure("the app did not come online", "phone.log")
+      throw failure("the app did not come online", log: "phone.log")
     }
     Console.line("\(user)'s app is online. The carrier calls \(number) …")
     let watch = try MachineWatch([gateway.identifier, phone.identifier])
@@ -40,14 +40,14 @@ struct DemoCall {
     let status = carrier.exitStatus(within: Self.deadlineSeconds)
     // its address may belong to another process; a call that was placed and failed has its record
     guard status == 0 || carrier.events.contains(where: { $0.event == "invite" }) else {
-      throw failure("the carrier did not call", "carrier.log")
+      throw failure("the carrier did not call", log: "carrier.log")
     }
     _ = phone.exitStatus(within: 5)
     let lateness = watch.stop()
     return try DemoOutcome(carrier: carrier.events, phone: phone.events, record: lastRecord(), lateness: lateness, folder: folder)
   }
 
-  private func failure(_ text: String, _ log: String) -> Failure {
+  private func failure(_ text: String, log: String) -> Failure {
     let end = DemoFolder.end(of: folder.appendingPathComponent(log), lines: 3)
     return Failure(description: "\(text); the end of \(log):\n\(end)")
   }

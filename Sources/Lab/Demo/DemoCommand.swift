@@ -48,7 +48,7 @@ struct DemoCommand: ParsableCommand {
     let deadline = Date(timeIntervalSinceNow: 10)
     while Date() < deadline, gateway.isRunning {
       // A gateway of an earlier run on the same ports would answer too; ours has then ended with its reason in the log.
-      if let answer = try? admin.request("GET", "/readyz"), answer.status == 200, gateway.isRunning { return }
+      if let answer = try? admin.request("GET", path: "/readyz"), answer.status == 200, gateway.isRunning { return }
       _ = gateway.exitStatus(within: 0.1)
     }
     complain("the gateway did not become ready:\n" + DemoFolder.end(of: folder.appendingPathComponent("gateway.log"), lines: 5))

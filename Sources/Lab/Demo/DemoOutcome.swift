@@ -42,15 +42,15 @@ struct DemoOutcome {
       carrier: carrier.last { $0.event == "ended" }?.fields ?? [:], phone: phone.last { $0.event == "ended" }?.fields ?? [:]
     )
     toApp = Self.hearing(
-      "the app", Self.appFile, folder, spoken: PeerSpeech.telephone, speaker: ends.carrier, listener: ends.phone,
+      "the app", file: Self.appFile, in: folder, spoken: PeerSpeech.telephone, speaker: ends.carrier, listener: ends.phone,
       score: record?.fromTrunk?.mos)
     toTrunk = Self.hearing(
-      "the telephone", Self.trunkFile, folder, spoken: PeerSpeech.app, speaker: ends.phone, listener: ends.carrier,
+      "the telephone", file: Self.trunkFile, in: folder, spoken: PeerSpeech.app, speaker: ends.phone, listener: ends.carrier,
       score: record?.fromApp?.mos)
   }
 
   private static func hearing(
-    _ who: String, _ file: String, _ folder: URL, spoken: [Int16], speaker: [String: String], listener: [String: String],
+    _ who: String, file: String, in folder: URL, spoken: [Int16], speaker: [String: String], listener: [String: String],
     score: Double?
   ) -> Hearing {
     let path = folder.appendingPathComponent(file)

@@ -19,9 +19,12 @@ final class AppLauncher: Sendable {
     try process.withLock { process in
       guard process?.isRunning != true else { return }
       let made = Process()
-      (made.executableURL, made.arguments) = (executable, arguments)
+      made.executableURL = executable
+      made.arguments = arguments
       made.environment = ProcessInfo.processInfo.environment.merging(["APPLE_STAND_IN": socket]) { $1 }
-      (made.standardInput, made.standardOutput, made.standardError) = (FileHandle.nullDevice, output, output)
+      made.standardInput = FileHandle.nullDevice
+      made.standardOutput = output
+      made.standardError = output
       try made.run()
       process = made
     }

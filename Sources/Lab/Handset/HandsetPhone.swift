@@ -1,19 +1,25 @@
 import AppleStandIn
 import CommandSupport
 import Foundation
+import Synchronization
 import TrunklineBytes
 
 /// The phone of `trunkline-lab handset`: the model on the real clock, for an app in another process.
-final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by `changed`
+final class HandsetPhone: Sendable {
   /// Receives each new line of the log; on any thread, one at a time.
   typealias Report = @Sendable (LogLine) -> Void
 
-  private let changed = NSCondition()
-  private var model: PhoneModel
-  private var app: UnixSocket?
-  /// True if the app's process is to be opened once it has launched.
-  private var opensOnLaunch = false
-  private var reported = 0
+  private struct State {
+    var model: PhoneModel
+    var app: UnixSocket?
+    /// True if the app's process is to be opened once it has launched.
+    var opensOnLaunch = false
+    var reported = 0
+    /// Each is signalled once, at the next step.
+    var waiters: [DispatchSemaphore] = []
+  }
+
+  private let content: Mutex<State>
   private let launcher: AppLauncher?
   private let report: Report
   private let started = DispatchTime.now()
@@ -21,7 +27,7 @@ final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by 
 
   init(_ rules: SystemRules, token: [UInt8], launcher: AppLauncher?, report: @escaping Report) {
     let random = RandomSource { UInt64.random(in: .min ... .max) }
-    model = PhoneModel(rules, random: random, epoch: Date(), token: token)
+    content = Mutex(State(model: PhoneModel(rules, random: random, epoch: Date(), token: token)))
     (self.launcher, self.report) = (launcher, report)
   }
 
@@ -29,22 +35,24 @@ final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by 
   /// Time since the phone's start.
   var uptime: Duration { now - .zero }
   /// A copy of the model.
-  var state: PhoneModel { locked { model } }
-
-  private func locked<T>(_ body: () -> T) -> T {
-    changed.lock()
-    defer { changed.unlock() }
-    return body()
-  }
+  var state: PhoneModel { content.withLock { $0.model } }
 
   /// Waits until `condition` holds; false if it does not within `time`.
   func wait(_ time: Duration, until condition: (PhoneModel) -> Bool) -> Bool {
-    let deadline = Date(timeIntervalSinceNow: time.inSeconds)
-    return locked {
-      while !condition(model) {
-        if !changed.wait(until: deadline) { return condition(model) }
+    let deadline = DispatchTime.now() + time.inSeconds
+    while true {
+      let step = DispatchSemaphore(value: 0)
+      let holds = content.withLock { content in
+        if condition(content.model) { return true }
+        content.waiters.append(step)
+        return false
       }
-      return true
+      if holds { return true }
+      guard step.wait(timeout: deadline) == .timedOut else { continue }
+      return content.withLock { content in
+        content.waiters.removeAll { $0 === step }
+        return condition(content.model)
+      }
     }
   }
 
@@ -52,24 +60,27 @@ final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by 
 
   func give(_ input: SystemMachine.Input) { step { $0.handle(input, at: $1) } }
 
+  func step(_ body: (inout PhoneModel, Instant) -> [PhoneRequest]) { change { body(&$0.model, $1) } }
+
   /// Requests are performed in the step that made them, so that messages keep their order.
-  func step(_ body: (inout PhoneModel, Instant) -> [PhoneRequest]) {
-    locked {
-      for request in body(&model, now) { perform(request) }
-      for line in model.log[reported...] { report(line) }
-      reported = model.log.count
-      changed.broadcast()
+  private func change(_ body: (inout State, Instant) -> [PhoneRequest]) {
+    let due = content.withLock { content in
+      for request in body(&content, now) { perform(request, &content.app) }
+      for line in content.model.log[content.reported...] { report(line) }
+      content.reported = content.model.log.count
+      for waiter in content.waiters { waiter.signal() }
+      content.waiters = []
+      return content.model.nextTimeout
     }
-    let due = locked { model.nextTimeout }
     guard let due else { return }
     timers.asyncAfter(deadline: .now() + .nanoseconds(max(0, Int((due - now).nanoseconds)))) { [weak self] in self?.runTimers() }
   }
 
   private func runTimers() {
-    if let due = locked({ model.nextTimeout }), due <= now { step { $0.timeout(at: $1) } }
+    if let due = content.withLock({ $0.model.nextTimeout }), due <= now { step { $0.timeout(at: $1) } }
   }
 
-  private func perform(_ request: PhoneRequest) {
+  private func perform(_ request: PhoneRequest, _ app: inout UnixSocket?) {
     switch request {
     case .launch: start()
     case .kill:
@@ -95,11 +106,11 @@ final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by 
 
   /// Serves one connection at a time; blocks the calling thread until the app disconnects.
   func serve(_ socket: UnixSocket) {
-    let isAccepted = locked {
-      if app == nil { app = socket }
-      return app !== socket
+    let isSecond = content.withLock { content in
+      if content.app == nil { content.app = socket }
+      return content.app !== socket
     }
-    if isAccepted { return complain("a second process connects; an app has one: refused") }
+    if isSecond { return complain("a second process connects; an app has one: refused") }
     var lines = MessageLines()
     while true {
       let bytes = socket.read()
@@ -115,21 +126,20 @@ final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by 
 
   private func receive(_ message: AppMessage, from socket: UnixSocket) {
     // Checked within the step: a message may be read before its process ends and handled after that.
-    var isCurrent = false
-    step { model, now in
-      isCurrent = app === socket
-      return isCurrent ? model.receive(message, at: now) : []
+    var opens = false
+    change { content, now in
+      guard content.app === socket else { return [] }
+      if case .launched = message { (opens, content.opensOnLaunch) = (content.opensOnLaunch, false) }
+      return content.model.receive(message, at: now)
     }
-    guard isCurrent, case .launched = message, locked({ opensOnLaunch }) else { return }
-    locked { opensOnLaunch = false }
-    give(.foreground(true))
+    if opens { give(.foreground(true)) }
   }
 
   private func gone(_ socket: UnixSocket) {
-    step { model, now in
-      guard app === socket else { return [] }
-      app = nil
-      return model.exited(at: now)
+    change { content, now in
+      guard content.app === socket else { return [] }
+      content.app = nil
+      return content.model.exited(at: now)
     }
   }
 
@@ -137,16 +147,16 @@ final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by 
 
   func open() {
     if state.machine.isRunning { return give(.foreground(true)) }
-    locked {
-      opensOnLaunch = true
+    content.withLock { content in
+      content.opensOnLaunch = true
       start()
     }
   }
 
   func kill() {
-    step { model, now in
-      perform(.kill)
-      return model.exited(at: now)
+    change { content, now in
+      perform(.kill, &content.app)
+      return content.model.exited(at: now)
     }
   }
 }

@@ -84,7 +84,8 @@ enum HandsetRequest: Equatable {
     var (words, time) = (words, Duration.zero)
     if words.count > 2, words[words.count - 2] == "within" {
       guard let given = duration(words[words.count - 1]) else { return nil }
-      (words, time) = (Array(words.dropLast(2)), given)
+      words = Array(words.dropLast(2))
+      time = given
     }
     return Expectation(words).map { .expect($0, within: time) }
   }

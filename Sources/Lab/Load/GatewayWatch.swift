@@ -87,7 +87,8 @@ final class GatewayWatch: Sendable {
     out.cpuCores = (last.cpuSeconds - first.cpuSeconds) / (last.at - first.at)
     out.cpuPercentPerCall = calls > 0 ? out.cpuCores * 100 / Double(calls) : 0
     out.residentBeforeMegabytes = (before?.residentKilobytes ?? 0) / 1024
-    (out.residentFirstMegabytes, out.residentLastMegabytes) = (first.residentKilobytes / 1024, last.residentKilobytes / 1024)
+    out.residentFirstMegabytes = first.residentKilobytes / 1024
+    out.residentLastMegabytes = last.residentKilobytes / 1024
     let steady = Array(collected[(collected.count / 2)...])
     out.residentSlopeKilobytesPerMinute = Self.slope(steady) * 60
     out.residentGrowthMegabytes = (last.residentKilobytes - (steady.first ?? last).residentKilobytes) / 1024
@@ -122,7 +123,7 @@ final class GatewayWatch: Sendable {
     func family(_ name: String) -> String { String(name.prefix { $0 != "{" }) }
     var gauges: [String: Double] { values.filter { kinds[family($0.key)] == "gauge" } }
     func sum(_ name: String) -> Double { values.filter { family($0.key) == name }.reduce(0) { $0 + $1.value } }
-    func value(_ name: String, _ label: String) -> Double {
+    func value(_ name: String, label: String) -> Double {
       values.filter { family($0.key) == name && $0.key.contains(label) }.reduce(0) { $0 + $1.value }
     }
 
@@ -144,7 +145,7 @@ final class GatewayWatch: Sendable {
   func metrics() throws -> Metrics {
     var all = Metrics("")
     for admin in admins {
-      let answer = try admin.request("GET", "/metrics")
+      let answer = try admin.request("GET", path: "/metrics")
       guard answer.status == 200 else { throw AdminClient.Failure(description: "/metrics answered \(answer.status)") }
       let one = Metrics(answer.body)
       all.values.merge(one.values, uniquingKeysWith: +)

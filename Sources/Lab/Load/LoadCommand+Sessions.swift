@@ -47,7 +47,8 @@ extension LoadCommand {
     var options = SessionLoad.Options()
     options.url = Self.url(gateway.settings)
     options.clients = try Self.clients(gateway.settings.users, gateway.settings)
-    (options.perSecond, options.hold) = (rate, .seconds(seconds))
+    options.perSecond = rate
+    options.hold = .seconds(seconds)
     options.reconnectWithin = .seconds(reconnectWithin)
     let load = SessionLoad(options, progress: { complain($0) }, atRest: { atRest.withLock { $0 = resident() } })
     let result = try stop.during({ try load.run() }, hangUp: { load.stop() })

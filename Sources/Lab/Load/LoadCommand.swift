@@ -118,13 +118,12 @@ struct LoadCommand: ParsableCommand {
     let old = Set(Self.records(nodes).map(\.call))
     let generator: LoadGenerator
     do {
-      generator = try LoadGenerator(options, report: progress)
+      generator = try LoadGenerator(options, onHold: { watch.watch($0) }, report: progress)
     } catch {
       throw ValidationError("\(error)")
     }
-    generator.onHold = { watch.watch($0) }
     let result = stop.during({ generator.run() }, hangUp: { generator.stop() })
-    return try conclude(result, watch, before, nodes, old, waitsForGauges: !mayBeRefused, stop)
+    return try conclude(result, watch: watch, before: before, nodes: nodes, old: old, waitsForGauges: !mayBeRefused, stop: stop)
   }
 
   private func loadOptions(_ nodes: [Settings], _ calls: Int, _ seconds: Double) throws -> LoadOptions {
@@ -142,10 +141,14 @@ struct LoadCommand: ParsableCommand {
     options.clients = try Self.clients(Array(users.prefix(calls)), settings)
     for index in options.clients.indices { options.clients[index].url = Self.url(nodes[index % nodes.count]) }
     options.url = Self.url(settings)
-    (options.gateway, options.listen) = (sip, carrier)
+    options.gateway = sip
+    options.listen = carrier
     if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
-    (options.hold, options.callsPerSecond) = (.seconds(seconds), rate)
-    (options.outgoingPercent, options.sampled, options.relays) = (outgoing, sampled, relay)
+    options.hold = .seconds(seconds)
+    options.callsPerSecond = rate
+    options.outgoingPercent = outgoing
+    options.sampled = sampled
+    options.relays = relay
     options.isWide = wide
     options.networks = network.compactMap { LoadOptions.Network($0) }
     return options
@@ -166,8 +169,8 @@ struct LoadCommand: ParsableCommand {
 
   /// Waits for records and gauges, then collects all figures.
   private func conclude(
-    _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ nodes: [Settings], _ old: Set<CallID>,
-    waitsForGauges: Bool, _ stop: LoadStop
+    _ result: LoadResult, watch: GatewayWatch, before: GatewayWatch.Metrics, nodes: [Settings], old: Set<CallID>,
+    waitsForGauges: Bool, stop: LoadStop
   ) throws -> LoadReport {
     let end = MonotonicClock.now() + Self.afterwards
     var after = try watch.metrics()
@@ -176,12 +179,15 @@ struct LoadCommand: ParsableCommand {
       records = Self.records(nodes).filter { !old.contains($0.call) }
       after = try watch.metrics()
       let wanted = stop.isStopped ? result.connected : result.asked - result.refused
-      if records.count >= wanted, stop.isStopped || !waitsForGauges || LoadReport.unreturned(before, after).isEmpty { break }
+      if records.count >= wanted, stop.isStopped || !waitsForGauges || LoadReport.unreturned(before: before, after: after).isEmpty
+      {
+        break
+      }
       usleep(250_000)
     } while MonotonicClock.now() < end
     var report = LoadReport(result)
     report.process = watch.figures(calls: result.connected)
-    report.record(before, watch.atHold, after)
+    report.record(before: before, held: watch.atHold, after: after)
     report.record(records)
     var limits = LoadReport.Limits()
     limits.isGoodNetwork = network.isEmpty

@@ -54,7 +54,7 @@ final class LoadGateway {
     let admin = AdminClient(address: settings.listen.admin, token: nil)
     let deadline = Date(timeIntervalSinceNow: 15)
     while Date() < deadline, process.isRunning {
-      if let answer = try? admin.request("GET", "/readyz"), answer.status == 200 {
+      if let answer = try? admin.request("GET", path: "/readyz"), answer.status == 200 {
         isReady = true
         return
       }

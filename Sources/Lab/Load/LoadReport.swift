@@ -48,20 +48,20 @@ struct LoadReport: Codable {
 
   init(_ run: LoadResult) { self.run = run }
 
-  mutating func record(_ before: GatewayWatch.Metrics, _ held: GatewayWatch.Metrics?, _ after: GatewayWatch.Metrics) {
+  mutating func record(before: GatewayWatch.Metrics, held: GatewayWatch.Metrics?, after: GatewayWatch.Metrics) {
     func grown(_ name: String) -> Double { after.sum(name) - before.sum(name) }
     gateway.ticksLeftOut = grown("trunkline_media_ticks_left_out_total")
     let refused = "way=\"send_refused\""
     gateway.sendRefused =
-      after.value("trunkline_media_packets_total", refused) - before.value("trunkline_media_packets_total", refused)
+      after.value("trunkline_media_packets_total", label: refused) - before.value("trunkline_media_packets_total", label: refused)
     gateway.answeredWithoutMedia = after.sum("trunkline_answered_without_media_total")
     let lateness = "trunkline_media_tick_lateness_seconds"
     gateway.tickLatenessP50 = after.quantile(0.5, of: lateness, since: held ?? before) * 1000
     gateway.tickLatenessP99 = after.quantile(0.99, of: lateness, since: held ?? before) * 1000
-    gateway.gauges = Self.unreturned(before, after)
+    gateway.gauges = Self.unreturned(before: before, after: after)
   }
 
-  static func unreturned(_ before: GatewayWatch.Metrics, _ after: GatewayWatch.Metrics) -> [String: [Double]] {
+  static func unreturned(before: GatewayWatch.Metrics, after: GatewayWatch.Metrics) -> [String: [Double]] {
     var out: [String: [Double]] = [:]
     for (name, value) in after.gauges where !changing.contains(after.family(name)) {
       let old = before.values[name] ?? 0
@@ -97,8 +97,10 @@ struct LoadReport: Codable {
   var worstKept: Double {
     run.calls.reduce(1) { worst, call in
       let lost = lostByCall[call.id] ?? (0, 0)
-      func kept(_ sent: UInt64, _ missing: UInt64) -> Double { sent == 0 ? 0 : 1 - min(1, Double(missing) / Double(sent)) }
-      return min(worst, kept(call.sentByTrunk, call.missedByApp + lost.down), kept(call.sentByApp, call.missedByTrunk + lost.up))
+      func kept(_ sent: UInt64, missing: UInt64) -> Double { sent == 0 ? 0 : 1 - min(1, Double(missing) / Double(sent)) }
+      return min(
+        worst, kept(call.sentByTrunk, missing: call.missedByApp + lost.down),
+        kept(call.sentByApp, missing: call.missedByTrunk + lost.up))
     }
   }
 

@@ -5,7 +5,7 @@ import TrunklinePlatform
 final class SandboxConnection {
   private let socket: TCPSocket
   private let loop: EventLoop
-  private let tls: TLSStream
+  private let tls: TLSSession
   private let http: HTTP2Server
   private let requested: (SandboxConnection, ReceivedRequest) -> Void
   private let closed: (Int32) -> Void
@@ -16,11 +16,11 @@ final class SandboxConnection {
   private var isClosed = false
 
   init?(
-    _ socket: TCPSocket, _ identity: TLSIdentity, loop: EventLoop,
+    _ socket: TCPSocket, _ context: TLSContext, loop: EventLoop,
     requested: @escaping (SandboxConnection, ReceivedRequest) -> Void,
     closed: @escaping (Int32) -> Void, refused: @escaping (String) -> Void
   ) {
-    guard let tls = TLSStream(identity), let http = HTTP2Server() else { return nil }
+    guard let tls = TLSSession(context, isServer: true), let http = HTTP2Server() else { return nil }
     (self.socket, self.loop, self.tls, self.http, self.requested, self.closed) = (socket, loop, tls, http, requested, closed)
     self.refused = refused
     guard (try? loop.register(socket.fd, .readable, handler: { [unowned self] in ready($0) })) != nil else { return nil }
@@ -59,17 +59,20 @@ final class SandboxConnection {
 
   private func receive(_ bytes: UnsafeRawBufferPointer) {
     var isFine = true
-    let isOpen = tls.receive(bytes) { clear in isFine = isFine && http.receive(clear) }
+    let wasOpen = tls.state == .open
+    withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 8) { buffer in
+      tls.received(bytes, plain: { isFine = isFine && http.receive($0) }, into: buffer)
+    }
     for request in http.drainComplete() where !isClosed { requested(self, request) }
     flush()
-    if let problem = tls.problem { refused(problem) }
-    if !isOpen || !isFine { close() }
+    if !wasOpen, let failure = tls.failure { refused(failure) }
+    if tls.state == .closed || tls.state == .failed || !isFine { close() }
   }
 
   private func flush() {
     guard !isClosed else { return }
-    if tls.isOpen { http.drain { _ = tls.send($0) } }
-    tls.drain(into: &outgoing)
+    if tls.state == .open { http.drain { _ = tls.write(Array($0)) } }
+    tls.drainUnsent(into: &outgoing)
     var written = 0
     while written < outgoing.count {
       let count = outgoing.withUnsafeBytes { try? socket.write(UnsafeRawBufferPointer(rebasing: $0[written...])) }

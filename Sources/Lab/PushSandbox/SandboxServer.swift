@@ -5,7 +5,7 @@ import TrunklinePlatform
 /// State of the stand-in's thread: accepts connections, reports verdicts, sends pushes to apps.
 final class SandboxServer {
   private let loop: EventLoop
-  private let identity: TLSIdentity
+  private let context: TLSContext
   private let service: TCPListener
   private let apps: TCPListener
   private let report: PushSandbox.Report
@@ -23,7 +23,8 @@ final class SandboxServer {
     loop: EventLoop, identity: TLSIdentity, service: TCPListener, apps: TCPListener, options: PushSandbox.Options,
     report: @escaping PushSandbox.Report
   ) {
-    (self.loop, self.identity, self.service, self.apps, self.report) = (loop, identity, service, apps, report)
+    (self.loop, self.service, self.apps, self.report) = (loop, service, apps, report)
+    context = TLSContext(sharing: identity.context)
     (rules, answers) = (options.rules, options.answers)
   }
 
@@ -43,7 +44,7 @@ final class SandboxServer {
     while let socket = try? service.accept() {
       guard connections.count < Limits.connections,
         let connection = SandboxConnection(
-          socket, identity, loop: loop, requested: { [unowned self] in requested($0, $1) },
+          socket, context, loop: loop, requested: { [unowned self] in requested($0, $1) },
           closed: { [unowned self] in connections[$0] = nil }, refused: { [report] in report("no TLS: \($0)") })
       else { continue }
       connections[socket.fd] = connection

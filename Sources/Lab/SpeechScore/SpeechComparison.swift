@@ -39,10 +39,10 @@ extension SpeechComparison {
     let active = reference.indices.filter { reference[$0] > max(-50, peak - 30) }
     guard let first = active.first else { return nil }
 
-    let coarse = Self.coarseLag(reference, result, active, limit: searchMilliseconds / 10)
-    var tracked = Self.track(played, heard, active, startLag: coarse * frame / 2)
+    let coarse = Self.coarseLag(reference, result: result, active: active, limit: searchMilliseconds / 10)
+    var tracked = Self.track(played, received: heard, active: active, startLag: coarse * frame / 2)
     if tracked.similarity < 0.85 {
-      let anchored = Self.anchored(played, heard, active, startLag: coarse * frame / 2)
+      let anchored = Self.anchored(played, received: heard, active: active, startLag: coarse * frame / 2)
       if anchored.similarity > tracked.similarity { tracked = anchored }
     }
     let present = active.map { index -> Bool in
@@ -77,7 +77,7 @@ extension SpeechComparison {
   }
 
   /// The lag in 10 ms steps at which the envelopes agree best.
-  static func coarseLag(_ reference: [Double], _ result: [Double], _ active: [Int], limit: Int) -> Int {
+  static func coarseLag(_ reference: [Double], result: [Double], active: [Int], limit: Int) -> Int {
     func shape(_ levels: [Double]) -> [Double] { levels.map { max(0, $0 + 60) } }
     let (a, b) = (shape(reference), shape(result))
     var best = (score: -Double.infinity, lag: 0)
@@ -106,7 +106,7 @@ extension SpeechComparison {
   /// Follows the delay in samples frame by frame: each active frame searches ±10 ms around the last lag, the first ±40 ms. If
   /// that fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the envelopes then give the new
   /// lag.
-  static func track(_ played: [Int16], _ heard: [Int16], _ active: [Int], startLag: Int) -> Track {
+  static func track(_ played: [Int16], received heard: [Int16], active: [Int], startLag: Int) -> Track {
     let envelopes = (played: levels(played), heard: levels(heard))
     var matches = [Match?](repeating: nil, count: active.count)
     var lost: [Int] = []
@@ -114,14 +114,14 @@ extension SpeechComparison {
     var radius = 320
     for (position, index) in active.enumerated() {
       let start = index * frame / 2
-      var found = bestLag(played, heard, start, around: lag, radius: radius)
+      var found = bestLag(played, received: heard, from: start, around: lag, radius: radius)
       if found.map({ $0.correlation <= 0.6 }) ?? true {
         lost.append(position)
         if lost.count % 5 == 0, let jump = jump(envelopes.played, envelopes.heard, from: active[lost[0]], lag: lag),
-          let there = bestLag(played, heard, start, around: jump, radius: 160), there.correlation > 0.6
+          let there = bestLag(played, received: heard, from: start, around: jump, radius: 160), there.correlation > 0.6
         {
           for missed in lost {
-            let other = bestLag(played, heard, active[missed] * frame / 2, around: there.lag, radius: 80)
+            let other = bestLag(played, received: heard, from: active[missed] * frame / 2, around: there.lag, radius: 80)
             if let other, other.correlation > matches[missed]?.correlation ?? -1 { matches[missed] = other }
           }
           found = there
@@ -168,18 +168,18 @@ extension SpeechComparison {
   /// Where following frame by frame loses the speech, as while a listener catches up by seconds: the waveform of 150 ms from each tenth
   /// active frame on gives a lag, at most 1.75 s from `startLag`, and a frame takes the best of those around it. A single vowel, or an
   /// envelope, correlates with many others. Cost: some 600 million multiplications for 10 s of speech.
-  private static func anchored(_ played: [Int16], _ heard: [Int16], _ active: [Int], startLag: Int) -> Track {
+  private static func anchored(_ played: [Int16], received heard: [Int16], active: [Int], startLag: Int) -> Track {
     let (halfPlayed, halfHeard) = (halved(played), halved(heard))
     let starts = Array(stride(from: 0, to: active.count, by: 10))
-    let anchors = starts.map { anchor(halfPlayed, halfHeard, from: active[$0] * frame / 4, around: startLag / 2) }
+    let anchors = starts.map { anchor(halfPlayed, received: halfHeard, from: active[$0] * frame / 4, around: startLag / 2) }
     var matches = [Match?](repeating: nil, count: active.count)
     for (window, first) in starts.enumerated() {
       let lags = Set(anchors[max(0, window - 3)..<min(anchors.count, window + 4)].compactMap { $0.map { $0 * 2 } })
       for position in first..<min(first + 10, active.count) {
         let start = active[position] * frame / 2
-        let found = lags.compactMap { bestLag(played, heard, start, around: $0, radius: 160) }
+        let found = lags.compactMap { bestLag(played, received: heard, from: start, around: $0, radius: 160) }
           .max { ($0.correlation, $1.lag) < ($1.correlation, $0.lag) }
-        matches[position] = found ?? bestLag(played, heard, start, around: startLag, radius: 320)
+        matches[position] = found ?? bestLag(played, received: heard, from: start, around: startLag, radius: 320)
       }
     }
     return summary(matches, active, startLag)
@@ -191,7 +191,7 @@ extension SpeechComparison {
   }
 
   /// The lag at which 600 samples from `start` on are heard with the highest correlation; nil: nowhere with more than 0.5.
-  private static func anchor(_ played: [Float], _ heard: [Float], from start: Int, around lag: Int) -> Int? {
+  private static func anchor(_ played: [Float], received heard: [Float], from start: Int, around lag: Int) -> Int? {
     let (length, reach) = (600, 7_000)
     let (low, high) = (max(lag - reach, -start), min(lag + reach, heard.count - length - start))
     guard low <= high, start + length <= played.count else { return nil }
@@ -219,7 +219,7 @@ extension SpeechComparison {
 
   struct Match { var lag = 0, correlation = -1.0, powerPlayed = 0.0, powerHeard = 0.0 }
 
-  static func bestLag(_ played: [Int16], _ heard: [Int16], _ start: Int, around: Int, radius: Int) -> Match? {
+  static func bestLag(_ played: [Int16], received heard: [Int16], from start: Int, around: Int, radius: Int) -> Match? {
     let low = max(around - radius, -start)
     let high = min(around + radius, heard.count - frame - start)
     guard low <= high else { return nil }

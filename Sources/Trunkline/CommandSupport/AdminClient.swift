@@ -40,11 +40,12 @@ package struct AdminClient {
     (self.address, self.token, self.certificate, self.timeout) = (address, token, certificate, timeout)
   }
 
-  package func request(_ method: String, _ path: String, body text: String = "", type: String = "application/json") throws
+  package func request(_ method: String, path: String, body text: String = "", type: String = "application/json") throws
     -> Answer
   {
     let body = Body { $0.count <= AdminClient.answerBytes }
-    return Answer(status: try perform(method, path, text, type, fields: [], timeout: timeout, body), bytes: body.bytes)
+    return Answer(
+      status: try perform(method, path: path, text: text, type: type, fields: [], timeout: timeout, body), bytes: body.bytes)
   }
 
   /// Reads an answer without a stated end: `line` gets each of its lines until it returns false or the connection ends. Blocks.
@@ -58,11 +59,11 @@ package struct AdminClient {
       }
       return bytes.count <= AdminClient.answerBytes
     }
-    return try perform("GET", path, "", "application/json", fields: fields, timeout: 0, body)
+    return try perform("GET", path: path, text: "", type: "application/json", fields: fields, timeout: 0, body)
   }
 
   private func perform(
-    _ method: String, _ path: String, _ text: String, _ type: String, fields extra: [String], timeout: Int, _ body: Body
+    _ method: String, path: String, text: String, type: String, fields extra: [String], timeout: Int, _ body: Body
   ) throws -> Int {
     guard let easy = curl_easy_init() else { throw Failure(description: "libcurl cannot be started") }
     defer { curl_easy_cleanup(easy) }

@@ -34,7 +34,8 @@ struct Calls: ParsableCommand {
       var (token, certificate): (String?, String?)
       if let config {
         let settings = try SettingsSource.load(config)
-        (address, token) = (settings.listen.admin, settings.listen.adminToken?.exposed)
+        address = settings.listen.admin
+        token = settings.listen.adminToken?.exposed
         certificate = settings.listen.adminTLS?.certificate
       }
       if let admin {
@@ -52,21 +53,21 @@ struct Calls: ParsableCommand {
       return AdminClient(address: address, token: token, certificate: certificate)
     }
 
-    func request(_ method: String, _ path: String) throws -> String { try Self.ask(client(), method, path).body }
+    func request(_ method: String, path: String) throws -> String { try Self.ask(client(), method: method, path: path).body }
 
     /// Requests an action on a call, or a new call, and prints the answer.
     func post(_ path: String, _ body: [String: String] = [:], on: Bool? = nil) throws {
       var fields: [String: Any] = body
       if let on { fields["on"] = on }
       let text = fields.isEmpty ? "" : String(decoding: try JSONSerialization.data(withJSONObject: fields), as: UTF8.self)
-      Console.json(try Self.ask(client(), "POST", path, text).body.trimmingCharacters(in: .newlines))
+      Console.json(try Self.ask(client(), method: "POST", path: path, body: text).body.trimmingCharacters(in: .newlines))
     }
 
     /// Returns the answer if it is a success; else prints the reason and ends the process with 1.
-    static func ask(_ client: AdminClient, _ method: String, _ path: String, _ body: String = "") throws -> AdminClient.Answer {
+    static func ask(_ client: AdminClient, method: String, path: String, body: String = "") throws -> AdminClient.Answer {
       let answer: AdminClient.Answer
       do {
-        answer = try client.request(method, path, body: body)
+        answer = try client.request(method, path: path, body: body)
       } catch {
         complain("\(error)")
         throw ExitCode(1)
@@ -103,7 +104,7 @@ struct Calls: ParsableCommand {
 
     func run() throws {
       if cluster { return try ofCluster() }
-      let body = try endpoint.request("GET", "/v1/calls")
+      let body = try endpoint.request("GET", path: "/v1/calls")
       json ? Console.json(body) : Console.line(try CallTable.render(body))
     }
 
@@ -111,19 +112,21 @@ struct Calls: ParsableCommand {
       var (all, seen, after) = (ClusterCalls?.none, Set<String>(), String?.none)
       repeat {
         let query = after.map { "?after=" + $0.percentEncoded } ?? ""
-        let body = try endpoint.request("GET", "/v1/cluster/calls" + query)
+        let body = try endpoint.request("GET", path: "/v1/cluster/calls" + query)
         let page = try JSONDecoder().decode(ClusterCalls.self, from: Data(body.utf8))
         var whole = all ?? page
         if all == nil { whole.calls = [] }
         whole.partial = whole.partial || page.partial
         // a scan of the shared store may return one twice
         whole.calls += page.calls.filter { seen.insert($0.call + $0.node).inserted }
-        (all, after) = (whole, page.next == after ? nil : page.next)
+        all = whole
+        after = page.next == after ? nil : page.next
       } while after != nil && (all?.calls.count ?? 0) < most
       guard var all else { return }
       WhereCommand.warn(all.partial, all.asked)
       if after != nil || all.calls.count > most { complain("there are more than \(most) calls: --most N prints more") }
-      (all.calls, all.next) = (Array(all.calls.prefix(most)), nil)
+      all.calls = Array(all.calls.prefix(most))
+      all.next = nil
       guard json else { return Console.line(LocationTable.render(all.calls)) }
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -136,6 +139,6 @@ struct Calls: ParsableCommand {
     @Argument(help: "The call's id.") var call: String
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { Console.json(try endpoint.request("GET", "/v1/calls/" + call.percentEncoded)) }
+    func run() throws { Console.json(try endpoint.request("GET", path: "/v1/calls/" + call.percentEncoded)) }
   }
 }

@@ -21,7 +21,7 @@ struct DevicesCommand: ParsableCommand {
       """,
     subcommands: [List.self, Show.self, Revoke.self, Allow.self])
 
-  static func query(_ user: String?, _ device: String?) -> String {
+  static func query(user: String?, device: String?) -> String {
     let fields = [("user", user), ("device", device)].compactMap { name, value in
       value.map { "\(name)=\($0.percentEncoded)" }
     }
@@ -40,7 +40,7 @@ struct DevicesCommand: ParsableCommand {
     @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
-      let body = try endpoint.request("GET", "/v1/devices" + query(user, nil))
+      let body = try endpoint.request("GET", path: "/v1/devices" + query(user: user, device: nil))
       json ? Console.json(body) : Console.line(DeviceTable.render(try rows(body)))
     }
   }
@@ -52,7 +52,7 @@ struct DevicesCommand: ParsableCommand {
     @OptionGroup var endpoint: Calls.Endpoint
 
     func run() throws {
-      let found = try rows(try endpoint.request("GET", "/v1/devices" + query(user, device)))
+      let found = try rows(try endpoint.request("GET", path: "/v1/devices" + query(user: user, device: device)))
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
       for device in found { Console.json(String(decoding: try encoder.encode(device), as: UTF8.self)) }
@@ -67,7 +67,9 @@ struct DevicesCommand: ParsableCommand {
     @Option(help: "The device's id; without it all of the user's.") var device: String?
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { Console.page(try endpoint.request("POST", "/v1/devices/revoke" + query(user, device))) }
+    func run() throws {
+      Console.page(try endpoint.request("POST", path: "/v1/devices/revoke" + query(user: user, device: device)))
+    }
   }
 
   struct Allow: ParsableCommand {
@@ -77,7 +79,9 @@ struct DevicesCommand: ParsableCommand {
     @Option(help: "The device's id.") var device: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { Console.page(try endpoint.request("POST", "/v1/devices/allow" + query(user, device))) }
+    func run() throws {
+      Console.page(try endpoint.request("POST", path: "/v1/devices/allow" + query(user: user, device: device)))
+    }
   }
 }
 

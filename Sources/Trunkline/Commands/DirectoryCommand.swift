@@ -78,7 +78,7 @@ struct DirectoryCommand: ParsableCommand {
       client.timeout = Self.timeoutSeconds
       let path = "/v1/directory/\(directory.scope.percentEncoded)"
       let answer = try client.request(
-        changes ? "POST" : "PUT", path, body: String(decoding: text, as: UTF8.self), type: "text/csv")
+        changes ? "POST" : "PUT", path: path, body: String(decoding: text, as: UTF8.self), type: "text/csv")
       guard answer.status == 200 else {
         complain("the gateway answered \(answer.status): \(answer.reason)")
         throw ExitCode(1)

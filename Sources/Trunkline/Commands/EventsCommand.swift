@@ -1,4 +1,3 @@
-import AppServer
 import ArgumentParser
 import CommandSupport
 import Foundation
@@ -7,6 +6,7 @@ import PushPolicy
 import Synchronization
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 struct Events: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -103,32 +103,9 @@ struct Events: ParsableCommand {
         StandardWebhook.key(String($0))
       }
       guard !keys.isEmpty else { throw ValidationError("\(keyFile) has no secret: whsec_ and base64, or 16 characters and more") }
-      let count = Atomic<Int>(0)
-      let routes = RouteTable.everything { [fail, status, delay] request, answer in
-        let respond: @Sendable () -> Void = {
-          guard request.method == "POST" else { return answer(.text(405, "POST")) }
-          guard
-            StandardWebhook.isGenuine(
-              id: request.first("webhook-id") ?? "", timestamp: request.first("webhook-timestamp") ?? "",
-              signatures: request.first("webhook-signature") ?? "", body: request.body, keys: keys,
-              now: WallClock.nowMilliseconds() / 1_000)
-          else {
-            complain("an event was refused: its signature does not match this secret")
-            return answer(.text(401, "signature"))
-          }
-          // spread evenly, so that a share of few is met, too
-          let number = count.add(1, ordering: .relaxed).newValue
-          guard number * fail / 100 == (number - 1) * fail / 100 else { return answer(.text(status, "failed on request")) }
-          Console.json(String(decoding: request.body, as: UTF8.self))
-          answer(.text(200, "ok"))
-        }
-        if delay > 0 {
-          DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(delay), execute: DispatchWorkItem(block: respond))
-        } else {
-          respond()
-        }
-      }
-      let server = try AdminServer.start(.init(address: listen), routes: routes, logger: Logger(label: "sink"))
+      let delegate = WebhookSink(keys: keys, fail: fail, status: status, delay: delay)
+      let settings = HTTPServer.Settings(name: "sink", address: listen, setting: "--listen", connections: 64)
+      let server = try HTTPServer.start(settings, logger: Logger(label: "sink"), delegate: delegate)
       complain("receiving events at http://\(server.address)/; end with Control-C")
       let done = try EventDescriptor()
       let stop = StopSignal { done.signal() }
@@ -136,4 +113,48 @@ struct Events: ParsableCommand {
       server.stop()
     }
   }
+}
+
+/// Accepts events with a good signature, prints them, and refuses a share of them on request.
+private final class WebhookSink: HTTPServerDelegate {
+  private let keys: [[UInt8]]
+  private let fail: Int
+  private let status: Int
+  private let delay: Int
+  private let count = Atomic<Int>(0)
+
+  /// - Parameters:
+  ///   - fail: percentage of requests that get `status`.
+  ///   - delay: of each answer, in milliseconds.
+  init(keys: [[UInt8]], fail: Int, status: Int, delay: Int) {
+    (self.keys, self.fail, self.status, self.delay) = (keys, fail, status, delay)
+  }
+
+  func requestReceived(_ request: HTTPRequest, answer: @escaping HTTPRequest.Answer) {
+    let response = response(to: request)
+    guard delay > 0 else { return answer(response) }
+    let work = DispatchWorkItem { answer(response) }
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(delay), execute: work)
+  }
+
+  private func response(to request: HTTPRequest) -> HTTPResponse {
+    guard request.method == "POST" else { return .text(405, "POST") }
+    guard
+      StandardWebhook.isGenuine(
+        id: request.first("webhook-id") ?? "", timestamp: request.first("webhook-timestamp") ?? "",
+        signatures: request.first("webhook-signature") ?? "", body: request.body, keys: keys,
+        now: WallClock.nowMilliseconds() / 1_000)
+    else {
+      complain("an event was refused: its signature does not match this secret")
+      return .text(401, "signature")
+    }
+    // spread evenly, so that a share of few is met, too
+    let number = count.add(1, ordering: .relaxed).newValue
+    guard number * fail / 100 == (number - 1) * fail / 100 else { return .text(status, "failed on request") }
+    Console.json(String(decoding: request.body, as: UTF8.self))
+    return .text(200, "ok")
+  }
+
+  func trusts(_ request: HTTPRequest) -> Bool { false }
+  func step(_ now: Instant) -> Instant? { nil }
 }

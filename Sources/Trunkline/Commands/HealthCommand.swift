@@ -13,5 +13,5 @@ struct Health: ParsableCommand {
   @OptionGroup var endpoint: Calls.Endpoint
   @Flag(help: "Requests /healthz instead of /readyz.") var live = false
 
-  func run() throws { Console.page(try endpoint.request("GET", live ? "/healthz" : "/readyz")) }
+  func run() throws { Console.page(try endpoint.request("GET", path: live ? "/healthz" : "/readyz")) }
 }

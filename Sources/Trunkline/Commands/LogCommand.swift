@@ -19,7 +19,7 @@ struct LogCommand: ParsableCommand {
 
     func run() throws {
       struct Body: Decodable { var levels: [String: String] }
-      let body = try JSONDecoder().decode(Body.self, from: Data(try endpoint.request("GET", "/v1/log/levels").utf8))
+      let body = try JSONDecoder().decode(Body.self, from: Data(try endpoint.request("GET", path: "/v1/log/levels").utf8))
       Console.line(TextTable.render([["MODULE", "LEVEL"]] + body.levels.sorted { $0.key < $1.key }.map { [$0.key, $0.value] }))
     }
   }
@@ -32,7 +32,7 @@ struct LogCommand: ParsableCommand {
 
     func run() throws {
       let path = "/v1/log/levels/\(module.percentEncoded)/\(level.percentEncoded)"
-      Console.page(try endpoint.request("POST", path))
+      Console.page(try endpoint.request("POST", path: path))
     }
   }
 }

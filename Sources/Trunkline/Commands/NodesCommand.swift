@@ -26,7 +26,7 @@ struct NodesCommand: ParsableCommand {
     @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
-      let body = try endpoint.request("GET", "/v1/nodes")
+      let body = try endpoint.request("GET", path: "/v1/nodes")
       json
         ? Console.json(body) : Console.line(NodeTable.render(try JSONDecoder().decode(ClusterStatus.self, from: Data(body.utf8))))
     }
@@ -39,7 +39,7 @@ struct NodesCommand: ParsableCommand {
     @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
-      let body = try endpoint.request("GET", path(node))
+      let body = try endpoint.request("GET", path: path(node))
       json ? Console.json(body) : Console.line(NodeTable.details(try JSONDecoder().decode(NodeRow.self, from: Data(body.utf8))))
     }
   }
@@ -50,7 +50,7 @@ struct NodesCommand: ParsableCommand {
     @Argument(help: "The node's name.") var node: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { Console.json(try endpoint.request("POST", path(node) + "/drain")) }
+    func run() throws { Console.json(try endpoint.request("POST", path: path(node) + "/drain")) }
   }
 
   struct Forget: ParsableCommand {
@@ -59,7 +59,7 @@ struct NodesCommand: ParsableCommand {
     @Argument(help: "The node's name.") var node: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { Console.json(try endpoint.request("POST", path(node) + "/forget")) }
+    func run() throws { Console.json(try endpoint.request("POST", path: path(node) + "/forget")) }
   }
 }
 

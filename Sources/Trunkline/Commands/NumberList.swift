@@ -86,7 +86,7 @@ enum NumberList {
   }
 
   /// A line that `read` accepts, with its line break.
-  static func line(_ number: String, _ user: String) -> String {
+  static func line(_ number: String, of user: String) -> String {
     "\(number),\(CSVLine.quoted(user))\n"
   }
 }

@@ -33,7 +33,9 @@ struct PushCommand: ParsableCommand {
     func run() throws {
       var client = try endpoint.client()
       client.timeout = Int(PushComponent.testWindow.components.seconds) + 5
-      let body = try Calls.Endpoint.ask(client, "POST", "/v1/push/test" + DevicesCommand.query(user, device)).body
+      let body = try Calls.Endpoint.ask(
+        client, method: "POST", path: "/v1/push/test" + DevicesCommand.query(user: user, device: device)
+      ).body
       let results = try JSONDecoder().decode(Body.self, from: Data(body.utf8)).results
       json ? Console.json(body) : Console.line(Self.text(results))
       if results.contains(where: { !$0.accepted }) { throw ExitCode(1) }

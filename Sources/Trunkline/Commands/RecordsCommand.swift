@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandSupport
 import Configuration
 import Foundation
+import RESP
 import SharedStore
 import TrunklineBytes
 import TrunklinePlatform
@@ -92,12 +93,12 @@ struct RecordsCommand: ParsableCommand {
           throw ExitCode(2)
         }
         if !settings.streamsRecords { complain("warning: \(config) does not set records: { stream: true }") }
-        return sharedStore
+        return SharedStoreSettings(sharedStore)
       }
-      guard let address = redis.flatMap({ SharedStoreSettings.Address($0) }) else {
+      guard let address = redis.flatMap({ RedisServers.Address($0) }) else {
         throw ValidationError("--redis \(redis ?? ""): expected HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379.")
       }
-      var out = SharedStoreSettings(.redis(address))
+      var out = Settings.SharedStore(.redis(address))
       (out.username, out.prefix) = (user, prefix ?? out.prefix)
       if let ca { out.tls = TLSFiles(certificate: nil, key: nil, authorities: ca) }
       if let passwordFile {
@@ -107,7 +108,7 @@ struct RecordsCommand: ParsableCommand {
         }
         out.password = Redacted(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
       }
-      return out
+      return SharedStoreSettings(out)
     }
 
     /// False: the reader of the output has closed it.

@@ -45,7 +45,8 @@ struct Trace: ParsableCommand {
     guard fd >= 0 else { throw ValidationError("--out \(out): \(String(cString: strerror(errno)))") }
     let file = FileHandle(fileDescriptor: fd, closeOnDealloc: true)
     let subject = trunk.map { "trunk=" + $0.percentEncoded } ?? "call=" + (call ?? "").percentEncoded
-    let answer = try Calls.Endpoint.ask(client, "POST", "/v1/traces?\(subject)&seconds=\(seconds ?? 0)&bytes=\(size << 20)")
+    let answer = try Calls.Endpoint.ask(
+      client, method: "POST", path: "/v1/traces?\(subject)&seconds=\(seconds ?? 0)&bytes=\(size << 20)")
     let path = "/v1/traces/" + answer.body.trimmingCharacters(in: .whitespacesAndNewlines).percentEncoded
     let isStopped = Flag()
     let signals = StopSignal { isStopped.value.store(true, ordering: .relaxed) }
@@ -53,9 +54,9 @@ struct Trace: ParsableCommand {
     complain("tracing; Ctrl-C ends it")
     var written = 0
     while true {
-      if isStopped.value.exchange(false, ordering: .relaxed) { _ = try? client.request("POST", path + "/stop") }
+      if isStopped.value.exchange(false, ordering: .relaxed) { _ = try? client.request("POST", path: path + "/stop") }
       let piece: AdminClient.Answer
-      do { piece = try client.request("GET", path) } catch {
+      do { piece = try client.request("GET", path: path) } catch {
         complain("\(error); \(out) holds the messages up to then")
         throw ExitCode(1)
       }

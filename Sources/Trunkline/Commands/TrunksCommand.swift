@@ -28,7 +28,7 @@ struct TrunksCommand: ParsableCommand {
 
     func run() throws {
       struct Body: Decodable { var trunks: [TrunkStatus] }
-      let body = try endpoint.request("GET", "/v1/trunks")
+      let body = try endpoint.request("GET", path: "/v1/trunks")
       json
         ? Console.json(body) : Console.line(TrunkTable.render(try JSONDecoder().decode(Body.self, from: Data(body.utf8)).trunks))
     }
@@ -41,7 +41,7 @@ struct TrunksCommand: ParsableCommand {
     @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
-      let body = try endpoint.request("GET", path(trunk))
+      let body = try endpoint.request("GET", path: path(trunk))
       json
         ? Console.json(body) : Console.line(TrunkTable.details(try JSONDecoder().decode(TrunkStatus.self, from: Data(body.utf8))))
     }
@@ -53,7 +53,7 @@ struct TrunksCommand: ParsableCommand {
     @Argument(help: "The trunk's name.") var trunk: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { Console.page(try endpoint.request("POST", path(trunk) + "/disable")) }
+    func run() throws { Console.page(try endpoint.request("POST", path: path(trunk) + "/disable")) }
   }
 
   struct Enable: ParsableCommand {
@@ -61,7 +61,7 @@ struct TrunksCommand: ParsableCommand {
     @Argument(help: "The trunk's name.") var trunk: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { Console.page(try endpoint.request("POST", path(trunk) + "/enable")) }
+    func run() throws { Console.page(try endpoint.request("POST", path: path(trunk) + "/enable")) }
   }
 }
 

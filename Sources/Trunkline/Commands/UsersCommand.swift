@@ -92,7 +92,7 @@ struct UsersCommand: ParsableCommand {
       let table = try UsersCommand.imported(try source.load())
       var text = NumberList.head + "\n"
       table.forEach { number, user in
-        text += NumberList.line(number, user)
+        text += NumberList.line(number, of: user)
         guard text.utf8.count > 1 << 16 else { return }
         Console.data(text)
         text = ""

@@ -33,7 +33,7 @@ struct WhereCommand: ParsableCommand {
 
   func run() throws {
     let (name, value) = user.map { ("user", $0) } ?? ("call", call ?? "")
-    let body = try endpoint.request("GET", "/v1/where?\(name)=\(value.percentEncoded)")
+    let body = try endpoint.request("GET", path: "/v1/where?\(name)=\(value.percentEncoded)")
     if json { return Console.json(body) }
     let data = Data(body.utf8)
     if user != nil {
@@ -68,7 +68,7 @@ enum LocationTable {
       parts.append(
         TextTable.render(
           [["CALL", "NODE", "DIRECTION"]]
-            + locations.calls.map { [$0.call, node($0.node, $0.liveness), $0.direction.rawValue] }))
+            + locations.calls.map { [$0.call, node($0.node, liveness: $0.liveness), $0.direction.rawValue] }))
     }
     return parts.joined(separator: "\n\n")
   }
@@ -77,7 +77,8 @@ enum LocationTable {
     let pushes = device.push.map { $0.service.rawValue + ($0.usable ? "" : " (unusable)") }
     let wants = device.dnd ? "do not disturb" : device.rings ? "yes" : "no"
     return [
-      device.device, device.node.map { node($0, device.liveness ?? "") } ?? "-", device.state ?? "-", device.session ?? "-",
+      device.device, device.node.map { node($0, liveness: device.liveness ?? "") } ?? "-", device.state ?? "-",
+      device.session ?? "-",
       device.accounts.joined(separator: ","), device.caps?.joined(separator: ",") ?? "-",
       device.revokedAt.map { "revoked " + time($0) } ?? (pushes.isEmpty ? "-" : pushes.joined(separator: ",")), wants,
       device.lastSeen.map(time) ?? "-",
@@ -88,7 +89,8 @@ enum LocationTable {
     var rows = [["call", found.call]]
     if let live = found.live {
       rows += [
-        ["node", node(live.node, live.liveness)], ["url", live.url], ["SIP", live.sip], ["direction", live.direction.rawValue],
+        ["node", node(live.node, liveness: live.liveness)], ["url", live.url], ["SIP", live.sip],
+        ["direction", live.direction.rawValue],
         ["state", live.state], ["trunk", live.trunk], ["from", live.from], ["to", live.to],
         ["users", live.users.joined(separator: ", ")], ["start", time(live.start)],
       ]
@@ -122,13 +124,13 @@ enum LocationTable {
       [["CALL", "NODE", "DIRECTION", "STATE", "TRUNK", "USERS", "FROM", "TO", "START"]]
         + calls.map { call in
           [
-            call.call, node(call.node, call.liveness), call.direction.rawValue, call.state, call.trunk,
+            call.call, node(call.node, liveness: call.liveness), call.direction.rawValue, call.state, call.trunk,
             call.users.joined(separator: ","), call.from, call.to, time(call.start),
           ]
         })
   }
 
-  private static func node(_ name: String, _ liveness: String) -> String { liveness == "living" ? name : "\(name) (\(liveness))" }
+  private static func node(_ name: String, liveness: String) -> String { liveness == "living" ? name : "\(name) (\(liveness))" }
 
   private static func time(_ milliseconds: Int64) -> String {
     Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)

@@ -1,5 +1,6 @@
-public import SharedStore
+public import RESP
 public import TrunklineBytes
+public import TrunklinePlatform
 public import TrunklineSIPDialogs
 
 extension Settings {
@@ -19,7 +20,7 @@ extension Settings {
     public var url = ""
     /// The URL at which a program reaches this node's admin API: `http://10.0.0.5:7060`; nil: it is not published.
     public var admin: String?
-    public var sharedStore = SharedStoreSettings(.redis(.init("127.0.0.1", 6379)))
+    public var sharedStore = SharedStore(.redis(.init("127.0.0.1", 6379)))
     /// The same at all nodes: tokens are signed by keys derived from it.
     public var key = Redacted<[UInt8]>([])
     /// Connected calls of a node are closed after it was silent for this long.
@@ -27,6 +28,19 @@ extension Settings {
     /// A lease expires so long after its last renewal.
     public var lease = Duration.seconds(6)
     public init() {}
+  }
+
+  /// Redis, which holds what nodes share.
+  public struct SharedStore: Sendable, Equatable {
+    public var servers: RedisServers
+    /// The name of an ACL user; nil: the password alone.
+    public var username: String?
+    public var password: Redacted<String>?
+    /// Nil: no TLS.
+    public var tls: TLSFiles?
+    /// The prefix of every key and channel: letters, digits, `-`, `_`, `.` and `:`.
+    public var prefix = "tl"
+    public init(_ servers: RedisServers) { self.servers = servers }
   }
 
   /// Our proxies before this gateway.

@@ -41,7 +41,7 @@ struct ConfigurationKey: Sendable {
   /// One line: the purpose, the unit, a good value.
   let meaning: String
 
-  init(_ name: String, _ value: Value, _ fallback: Default, waitsForRestart: Bool, _ meaning: String) {
+  init(_ name: String, value: Value, default fallback: Default, waitsForRestart: Bool, meaning: String) {
     (self.name, self.value, self.fallback) = (name, value, fallback)
     (self.waitsForRestart, self.meaning) = (waitsForRestart, meaning)
   }

@@ -16,7 +16,8 @@ extension ConfigurationParser {
         let key = "\(credentials.username) \(trunk.routing.rules.realm ?? "")"
         if let other = guests.updateValue(trunk.name, forKey: key) {
           problem(
-            path + ".peer_auth", "trunk \"\(other)\" also accepts any peer of this username and realm: give one another username")
+            at: path + ".peer_auth",
+            "trunk \"\(other)\" also accepts any peer of this username and realm: give one another username")
         }
         if let firstAny { trunks[index].routing.rules.peersKnownAs = trunks[firstAny].name } else { firstAny = index }
       } else if let settings = trunk.routing.settings, let registration = settings.registration, !registration.contactUser.isEmpty
@@ -24,7 +25,7 @@ extension ConfigurationParser {
         let host = settings.server.host.lowercased()
         if let other = contacts.updateValue(trunk.name, forKey: "\(registration.contactUser)@\(host)") {
           problem(
-            path + ".register",
+            at: path + ".register",
             "trunk \"\(other)\" registers \(registration.contactUser) at \(host), too, so that the trunk of a call cannot be determined: give one another contact_user"
           )
         }

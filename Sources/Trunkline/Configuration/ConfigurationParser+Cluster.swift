@@ -17,20 +17,20 @@ extension ConfigurationParser {
     let path = "cluster.edges"
     if edges.peers.isEmpty, !isWritten(path + ".peers"), edges.sip != nil {
       problem(
-        path + ".sip", "needs peers, too: SIP from an unlisted address is dropped, and so would be the answers of this edge")
+        at: path + ".sip", "needs peers, too: SIP from an unlisted address is dropped, and so would be the answers of this edge")
     }
     for (index, trunk) in configuration.trunks.enumerated() where trunk.name == Edge.peer {
-      problem("trunks[\(index)].name", "\"\(Edge.peer)\" is the name of the edges: give the trunk another name")
+      problem(at: "trunks[\(index)].name", "\"\(Edge.peer)\" is the name of the edges: give the trunk another name")
     }
     guard let sip = edges.sip else { return }
     if sip.server.isSecure {
-      problem(path + ".sip", "TLS toward an edge is not served: write ;transport=tcp, and keep it in a network of your own")
+      problem(at: path + ".sip", "TLS toward an edge is not served: write ;transport=tcp, and keep it in a network of your own")
     }
     if let address = sip.server.address, !edges.peers.isEmpty, !edges.peers.contains(where: { $0.contains(address) }) {
-      problem(path + ".sip", "\(address) is not in cluster.edges.peers: its answers would be dropped")
+      problem(at: path + ".sip", "\(address) is not in cluster.edges.peers: its answers would be dropped")
     }
     let (transport, listen) = (sip.server.transport, configuration.listen)
-    if transport == .udp, listen.sipUDP.isEmpty { problem(path + ".sip", "needs listen.sip.udp") }
-    if transport == .tcp, listen.sipTCP.isEmpty { problem(path + ".sip", "needs listen.sip.tcp") }
+    if transport == .udp, listen.sipUDP.isEmpty { problem(at: path + ".sip", "needs listen.sip.udp") }
+    if transport == .tcp, listen.sipTCP.isEmpty { problem(at: path + ".sip", "needs listen.sip.tcp") }
   }
 }

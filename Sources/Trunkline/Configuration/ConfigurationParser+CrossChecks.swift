@@ -26,13 +26,13 @@ extension ConfigurationParser {
 
   private func checkRecords(_ configuration: Settings) {
     guard configuration.streamsRecords, configuration.cluster?.nodes == nil else { return }
-    problem("records.stream", "needs cluster.shared_store: the stream is in that Redis")
+    problem(at: "records.stream", "needs cluster.shared_store: the stream is in that Redis")
   }
 
   private func checkSecret(_ auth: Settings.Auth) {
     guard isWritten("auth.jwt.key_file"), let keys = try? auth.keys(), keys.isWeak else { return }
     problem(
-      "auth.jwt.key_file",
+      at: "auth.jwt.key_file",
       "HS256 needs a key of \(JSONWebToken.Limits.strongSecretBytes) bytes or more: the key is the file's bytes as they are, base64 is "
         + "not decoded, white space at its end is ignored; make one with: head -c 32 /dev/urandom | base64 > jwt.key")
   }
@@ -40,13 +40,13 @@ extension ConfigurationParser {
   private func checkExposure(_ listen: Settings.Listen, _ tokens: [APIToken]) {
     if !listen.app.ip.isLoopback, listen.appTLS == nil, !isWritten("listen.app.tls") {
       let path = isWritten("listen.app.address") ? "listen.app.address" : "listen.app"
-      problem(path, "\(listen.app) is not a loopback address, so tls: { cert: FILE, key: FILE } is required")
+      problem(at: path, "\(listen.app) is not a loopback address, so tls: { cert: FILE, key: FILE } is required")
     }
     if !listen.admin.ip.isLoopback, listen.adminToken == nil, tokens.isEmpty, !isWritten("listen.admin.token_file"),
       !isWritten("admin.tokens")
     {
       let path = isWritten("listen.admin.address") ? "listen.admin.address" : "listen.admin"
-      problem(path, "\(listen.admin) is not a loopback address, so token_file is required")
+      problem(at: path, "\(listen.admin) is not a loopback address, so token_file is required")
     }
   }
 
@@ -56,34 +56,36 @@ extension ConfigurationParser {
     func overlap(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
       a.port == b.port && (a.ip == b.ip || a.ip.isUnspecified || b.ip.isUnspecified)
     }
-    if overlap(listen.app, listen.admin) { problem("listen.admin", "\(listen.admin) is also listen.app's address") }
+    if overlap(listen.app, listen.admin) { problem(at: "listen.admin", "\(listen.admin) is also listen.app's address") }
     for (key, addresses) in [("listen.sip.tcp", listen.sipTCP), ("listen.sip.tls.address", listen.sipTLS)] {
       for address in addresses {
-        if overlap(address, listen.app) { problem(key, "\(address) is also listen.app's address") }
-        if overlap(address, listen.admin) { problem(key, "\(address) is also listen.admin's address") }
+        if overlap(address, listen.app) { problem(at: key, "\(address) is also listen.app's address") }
+        if overlap(address, listen.admin) { problem(at: key, "\(address) is also listen.admin's address") }
       }
     }
     for tls in listen.sipTLS where listen.sipTCP.contains(where: { overlap($0, tls) }) {
-      problem("listen.sip.tls.address", "\(tls) is also listen.sip.tcp's address")
+      problem(at: "listen.sip.tls.address", "\(tls) is also listen.sip.tcp's address")
     }
     let media = configuration.media
     let last = Int(media.appPort) + media.threads - 1
     guard last <= 65535 else {
-      problem("media.app_port", "\(media.threads) threads need ports \(media.appPort)...\(last), beyond 65535")
+      problem(at: "media.app_port", "\(media.threads) threads need ports \(media.appPort)...\(last), beyond 65535")
       return
     }
     let appPorts = media.appPort...UInt16(last)
     if appPorts.overlaps(media.trunkPorts) {
       problem(
-        "media.trunk_ports",
+        at: "media.trunk_ports",
         "\(portText(media.trunkPorts)) meets the app ports \(portText(appPorts)) (app_port, one for each of \(media.threads) threads)"
       )
     }
-    if media.trunkPorts.count < Limits.trunkPorts { problem("media.trunk_ports", "needs at least \(Limits.trunkPorts) ports") }
+    if media.trunkPorts.count < Limits.trunkPorts {
+      problem(at: "media.trunk_ports", "needs at least \(Limits.trunkPorts) ports")
+    }
     for udp in listen.sipUDP {
-      if appPorts.contains(udp.port) { problem("media.app_port", "\(portText(appPorts)) meets listen.sip.udp \(udp)") }
+      if appPorts.contains(udp.port) { problem(at: "media.app_port", "\(portText(appPorts)) meets listen.sip.udp \(udp)") }
       if media.trunkPorts.contains(udp.port) {
-        problem("media.trunk_ports", "\(portText(media.trunkPorts)) meets listen.sip.udp \(udp)")
+        problem(at: "media.trunk_ports", "\(portText(media.trunkPorts)) meets listen.sip.udp \(udp)")
       }
     }
   }
@@ -92,11 +94,11 @@ extension ConfigurationParser {
     var names: Set<String> = []
     var peers: [IPNetwork: String] = [:]
     for (index, trunk) in trunks.enumerated() {
-      if !names.insert(trunk.name).inserted { problem("trunks[\(index)].name", "\"\(trunk.name)\" is given twice") }
+      if !names.insert(trunk.name).inserted { problem(at: "trunks[\(index)].name", "\"\(trunk.name)\" is given twice") }
       for (row, peer) in trunk.peers.enumerated() {
         let rules = trunk.routing.rules
         if let other = peers[peer], other != rules.peersKnownAs {
-          problem("trunks[\(index)].peers[\(row)]", "\(peer) already belongs to trunk \"\(other)\"")
+          problem(at: "trunks[\(index)].peers[\(row)]", "\(peer) already belongs to trunk \"\(other)\"")
         } else {
           peers[peer] = rules.peersKnownAs ?? trunk.name
         }
@@ -108,11 +110,11 @@ extension ConfigurationParser {
     var ids: Set<String> = []
     var numbers: [Substring: String] = [:]
     for (index, user) in users.enumerated() {
-      if !ids.insert(user.id).inserted { problem("users[\(index)].id", "\"\(user.id)\" is given twice") }
+      if !ids.insert(user.id).inserted { problem(at: "users[\(index)].id", "\"\(user.id)\" is given twice") }
       for (row, number) in user.numbers.enumerated() {
         let called = Routing.canonical(number)
         if let other = numbers[called] {
-          problem("users[\(index)].numbers[\(row)]", "\(number) already belongs to user \"\(other)\"")
+          problem(at: "users[\(index)].numbers[\(row)]", "\(number) already belongs to user \"\(other)\"")
         } else {
           numbers[called] = user.id
         }
@@ -124,44 +126,44 @@ extension ConfigurationParser {
     let trunks = Dictionary(configuration.trunks.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     let users = Set(configuration.users.map(\.id))
     for (index, row) in configuration.routes.inbound.enumerated() {
-      if trunks[row.trunk] == nil { problem("routes.inbound[\(index)].trunk", "there is no trunk \"\(row.trunk)\"") }
+      if trunks[row.trunk] == nil { problem(at: "routes.inbound[\(index)].trunk", "there is no trunk \"\(row.trunk)\"") }
       if case .user(let id) = row.target, !configuration.mayExist(id, among: users) {
-        problem("routes.inbound[\(index)].user", "there is no user \"\(id)\"")
+        problem(at: "routes.inbound[\(index)].user", "there is no user \"\(id)\"")
       }
       if case .hook(let hook) = row.target, case .user(let id) = hook.fallback, !configuration.mayExist(id, among: users) {
-        problem("routes.inbound[\(index)].route.fallback.user", "there is no user \"\(id)\"")
+        problem(at: "routes.inbound[\(index)].route.fallback.user", "there is no user \"\(id)\"")
       }
     }
     for (index, row) in configuration.routes.inbound.enumerated() {
-      checkDiversions(row.diversions, "routes.inbound[\(index)]", configuration)
+      checkDiversions(row.diversions, at: "routes.inbound[\(index)]", in: configuration)
     }
     for (index, user) in configuration.userRows.enumerated() {
-      checkDiversions(user.diversions, "users[\(index)]", configuration, of: user.id)
+      checkDiversions(user.diversions, at: "users[\(index)]", in: configuration, of: user.id)
     }
     var prefixes: Set<String> = []
     for (index, row) in configuration.routes.outbound.enumerated() {
       let path = "routes.outbound[\(index)]"
       if !prefixes.insert(row.prefix + (row.allowsEmergency ? "!" : "")).inserted {
-        problem(path + ".prefix", "\"\(row.prefix)\" is given twice")
+        problem(at: path + ".prefix", "\"\(row.prefix)\" is given twice")
       }
       for (position, choice) in row.choices.enumerated() {
         let own = isWritten(path + ".trunks") ? path + ".trunks[\(position)]" : path + ".trunk"
         guard let trunk = trunks[choice.trunk] else {
-          problem(own, "there is no trunk \"\(choice.trunk)\"")
+          problem(at: own, "there is no trunk \"\(choice.trunk)\"")
           continue
         }
-        if trunk.uri == nil { problem(own, "trunk \"\(choice.trunk)\" has no uri to call") }
+        if trunk.uri == nil { problem(at: own, "trunk \"\(choice.trunk)\" has no uri to call") }
       }
     }
   }
 
   /// SRTP keys in SDP require encrypted signalling.
-  private func checkSRTP(_ trunk: Settings.Trunk, _ path: String, _ listen: Settings.Listen) {
+  private func checkSRTP(_ trunk: Settings.Trunk, at path: String, listen: Settings.Listen) {
     guard trunk.routing.srtp != .off, !trunk.routing.sendsKeysInClear else { return }
     if let uri = trunk.uri, !uri.isSecure, uri.transport != nil || uri.address != nil {
-      problem(path + ".srtp", "its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true")
+      problem(at: path + ".srtp", "its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true")
     } else if listen.sipTLS.isEmpty {
-      problem(path + ".srtp", "its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true")
+      problem(at: path + ".srtp", "its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true")
     }
   }
 
@@ -178,9 +180,9 @@ extension ConfigurationParser {
           case .tls?: listen.sipTLS.isEmpty ? "tls" : nil
           case nil: nil
           }
-        if let missing { problem(path + ".uri", "needs listen.sip.\(missing)") }
+        if let missing { problem(at: path + ".uri", "needs listen.sip.\(missing)") }
       }
-      checkSRTP(trunk, path, listen)
+      checkSRTP(trunk, at: path, listen: listen)
     }
   }
 }

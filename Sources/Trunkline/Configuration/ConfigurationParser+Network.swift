@@ -16,7 +16,7 @@ extension ConfigurationParser {
     for (path, ip) in listeners + media where !ip.isUnspecified && !isBindable(ip) {
       let own = (try? localAddresses(loopback: true)) ?? []
       problem(
-        path,
+        at: path,
         "\(ip) is not an address of this machine, which has \(own.map(\.description).joined(separator: ", ")): serve starts and waits for it; "
           + "an address that peers reach us at from outside goes into advertise", .warning)
     }
@@ -38,12 +38,12 @@ extension ConfigurationParser {
         guard !listeners.isEmpty || (uri.transport == nil && !uri.isSecure) else { continue }
         let missing = listeners.isEmpty ? transport.rawValue.uppercased() : name(address.family)
         let section = uri.transport == nil ? "listen.sip" : "listen.sip.\(transport.rawValue)"
-        problem(path + ".uri", "no \(missing) listener of \(section) reaches \(address): add one, or leave the trunk out")
+        problem(at: path + ".uri", "no \(missing) listener of \(section) reaches \(address): add one, or leave the trunk out")
       } else if trunk.uri == nil, !trunk.peers.isEmpty, trunk.routing.peerNames.isEmpty {
         let families = Set((listen.sipUDP + listen.sipTCP + listen.sipTLS).map(\.ip.family))
         guard trunk.peers.allSatisfy({ !families.contains($0.address.unmapped.family) }) else { continue }
         problem(
-          path + ".peers", "none of its peers reaches a listener: they are of another address family than all of listen.sip")
+          at: path + ".peers", "none of its peers reaches a listener: they are of another address family than all of listen.sip")
       }
     }
   }
@@ -69,7 +69,7 @@ extension ConfigurationParser {
       for (what, address) in advertised {
         guard let address, address.isPrivate else { continue }
         problem(
-          "trunks[\(index)]",
+          at: "trunks[\(index)]",
           "\(peer) is outside local_networks and would get \(address) for \(what), which is reachable only in this network: give \(what == "SIP" ? "the listener" : "media.addresses")"
             + " advertise: with the address outside, or name the peer's network in local_networks", .warning)
       }

@@ -7,14 +7,16 @@ extension ConfigurationParser {
   func checkNumbers(_ configuration: Settings) {
     for (index, user) in configuration.userRows.enumerated() {
       for (row, number) in user.numbers.enumerated() {
-        check(number, user.country, "users[\(index)].numbers[\(row)]")
+        check(number, by: user.country, at: "users[\(index)].numbers[\(row)]")
       }
       for (row, prefix) in (user.allowance.prefixes ?? []).enumerated() { check(prefix: prefix, "users[\(index)].allow[\(row)]") }
-      checkDiversions(user.diversions, user.country, "users[\(index)]")
+      checkDiversions(user.diversions, by: user.country, at: "users[\(index)]")
     }
     for (index, row) in configuration.routes.inbound.enumerated() {
-      for (position, number) in row.numbers.enumerated() { check(number, nil, "routes.inbound[\(index)].numbers[\(position)]") }
-      checkDiversions(row.diversions, nil, "routes.inbound[\(index)]")
+      for (position, number) in row.numbers.enumerated() {
+        check(number, by: nil, at: "routes.inbound[\(index)].numbers[\(position)]")
+      }
+      checkDiversions(row.diversions, by: nil, at: "routes.inbound[\(index)]")
     }
     for (index, row) in configuration.routes.outbound.enumerated() {
       check(prefix: row.prefix, "routes.outbound[\(index)].prefix")
@@ -22,26 +24,26 @@ extension ConfigurationParser {
     checkCountries(configuration)
   }
 
-  private func checkDiversions(_ diversions: Diversions, _ plan: NumberPlan?, _ path: String) {
+  private func checkDiversions(_ diversions: Diversions, by plan: NumberPlan?, at path: String) {
     for reason in DiversionTrigger.allCases {
       guard case .number(let number, _)? = diversions.rules[reason]?.target else { continue }
-      check(number, plan, "\(path).diversions.\(reason.key).number")
+      check(number, by: plan, at: "\(path).diversions.\(reason.key).number")
     }
   }
 
   /// Checks only numbers with `+`, or with a known country: others may be a private branch exchange's.
-  private func check(_ number: String, _ plan: NumberPlan?, _ path: String) {
+  private func check(_ number: String, by plan: NumberPlan?, at path: String) {
     guard number.hasPrefix("+") || plan != nil else { return }
     do throws(NumberRefusal) {
       _ = try DialledNumber(number, in: plan)
     } catch {
-      problem(path, "\"\(number)\" can never ring: \(error)", .warning)
+      problem(at: path, "\"\(number)\" can never ring: \(error)", .warning)
     }
   }
 
   private func check(prefix: String, _ path: String) {
     guard prefix.hasPrefix("+"), prefix.utf8.count > 1, !NumberPlan.mayBegin(prefix) else { return }
-    problem(path, "\"\(prefix)\" fits no number: \(NumberRefusal.noSuchCode)", .warning)
+    problem(at: path, "\"\(prefix)\" fits no number: \(NumberRefusal.noSuchCode)", .warning)
   }
 
   /// A user without a country dials as in the country of the trunks; if the trunks have several, national numbers are refused.
@@ -56,7 +58,7 @@ extension ConfigurationParser {
         continue
       }
       problem(
-        "trunks[\(index)].numbers.country",
+        at: "trunks[\(index)].numbers.country",
         "is \(country.region), that of trunk \"\(other.trunk)\" \(other.country.region): users without country must dial with +; "
           + "write users[].country", .warning)
       return

@@ -26,10 +26,10 @@ extension ConfigurationParser {
       let path = "routes.inbound[\(index)]"
       if let other = everything[row.trunk] {
         problem(
-          path, "unreachable: routes.inbound[\(other)] matches every call of trunk \"\(row.trunk)\"; move this row before it")
+          at: path, "unreachable: routes.inbound[\(other)] matches every call of trunk \"\(row.trunk)\"; move this row before it")
       } else if case .users = row.target {
         if let other = users[row.trunk] {
-          problem(path, "equals routes.inbound[\(other)]: remove one of them")
+          problem(at: path, "equals routes.inbound[\(other)]: remove one of them")
         } else {
           users[row.trunk] = index
         }
@@ -44,7 +44,7 @@ extension ConfigurationParser {
     for (index, rule) in rules.enumerated() {
       guard let other = rules[..<index].firstIndex(where: { rule.prefix.hasPrefix($0.prefix) }) else { continue }
       problem(
-        "\(path)[\(index)]",
+        at: "\(path)[\(index)]",
         "unreachable: prefix \"\(rules[other].prefix)\" before it matches all that begin with \"\(rule.prefix)\"; move this row before it"
       )
     }
@@ -54,23 +54,23 @@ extension ConfigurationParser {
   /// combined with the route's: a longer time there may apply.
   private func checkUnreached(_ configuration: Settings) {
     func longest(_ all: [Diversions]) -> Duration? { all.compactMap { $0.rules[.noAnswer]?.after }.max() }
-    func check(_ diversions: Diversions, _ path: String, _ others: Duration?) {
+    func check(_ diversions: Diversions, at path: String, others: Duration?) {
       guard let rule = diversions.rules[.unreached] else { return }
       let own = diversions.rules[.noAnswer]?.after
       let end = max(own ?? configuration.calls.timers.ring, others ?? .zero)
       let after = rule.after ?? Diversions.unreachedAfter
       guard after >= end else { return }
       problem(
-        path + ".diversions.unreached.after",
+        at: path + ".diversions.unreached.after",
         "waits \(durationText(after)), but the call stops ringing after \(durationText(end)) "
           + "(no_answer.after, or timers.ring): write less than that")
     }
     let (users, rows) = (configuration.userRows, configuration.routes.inbound)
     let (ofUsers, ofRoutes) = (longest(users.map(\.diversions)), longest(rows.map(\.diversions)))
     for (index, user) in users.enumerated() {
-      check(user.diversions, "users[\(index)]", user.diversions.rules[.noAnswer]?.after == nil ? ofRoutes : nil)
+      check(user.diversions, at: "users[\(index)]", others: user.diversions.rules[.noAnswer]?.after == nil ? ofRoutes : nil)
     }
-    for (index, row) in rows.enumerated() { check(row.diversions, "routes.inbound[\(index)]", ofUsers) }
+    for (index, row) in rows.enumerated() { check(row.diversions, at: "routes.inbound[\(index)]", others: ofUsers) }
   }
 
   private func checkAllowed(_ configuration: Settings) {
@@ -81,7 +81,7 @@ extension ConfigurationParser {
         let isServed = served[prefix] ?? routes.contains { $0.hasPrefix(prefix) || prefix.hasPrefix($0) }
         served[prefix] = isServed
         guard !isServed else { continue }
-        problem("users[\(index)].allow[\(row)]", "no row of routes.outbound serves numbers with \"\(prefix)\"", .warning)
+        problem(at: "users[\(index)].allow[\(row)]", "no row of routes.outbound serves numbers with \"\(prefix)\"", .warning)
       }
     }
   }
@@ -93,7 +93,7 @@ extension ConfigurationParser {
       for (index, prefix) in prefixes.enumerated() where prefix.hasPrefix("00") {
         let meant = "+" + prefix.dropFirst(2)
         guard !plus.contains(where: meant.hasPrefix) else { continue }
-        problem(path(index), "\"\(prefix)\" fits no number that begins with \"+\": write \"\(meant)\", too", .warning)
+        problem(at: path(index), "\"\(prefix)\" fits no number that begins with \"+\": write \"\(meant)\", too", .warning)
       }
     }
     for (index, user) in configuration.userRows.enumerated() {

@@ -43,7 +43,7 @@ final class ConfigurationParser {
   }
 
   /// Reports a problem at the mark of `path`, or of the nearest key above it that is in the file.
-  func problem(_ path: String, _ message: String, _ severity: Problem.Severity = .error) {
+  func problem(at path: String, _ message: String, _ severity: Problem.Severity = .error) {
     var key = path
     while marks[key] == nil, !key.isEmpty {
       let end = key.lastIndex { $0 == "." || $0 == "[" } ?? key.startIndex

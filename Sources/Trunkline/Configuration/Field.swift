@@ -17,7 +17,7 @@ struct Field {
   /// The text of a scalar; nil for a mapping or a list.
   var text: String? { node?.text }
 
-  func problem(_ message: String, _ severity: Problem.Severity = .error) { parser.problem(path, message, severity) }
+  func problem(_ message: String, _ severity: Problem.Severity = .error) { parser.problem(at: path, message, severity) }
 
   /// Items; a single value counts as a list of one.
   func items(limit: Int) -> [Field] {

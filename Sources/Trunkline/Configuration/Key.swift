@@ -46,7 +46,7 @@ struct Key<Target: Sendable>: Sendable {
 
   /// The key for the reference. `standard`: the defaults.
   func described(_ standard: Target) -> ConfigurationKey {
-    ConfigurationKey(name, value, fallback(standard), waitsForRestart: waitsForRestart, meaning)
+    ConfigurationKey(name, value: value, default: fallback(standard), waitsForRestart: waitsForRestart, meaning: meaning)
   }
 }
 

@@ -22,7 +22,7 @@ struct Section {
       if let short = table.short, isShort {
         nodes[short] = node
       } else {
-        parser.problem(path, "expected a mapping with \(table.names.joined(separator: ", ")), got \(shown(node))")
+        parser.problem(at: path, "expected a mapping with \(table.names.joined(separator: ", ")), got \(shown(node))")
       }
       return
     }
@@ -43,10 +43,10 @@ struct Section {
     let own = path(name)
     parser.visit(own, key)
     if let name = table.renamed[name] {
-      parser.problem(own, "this key is \(name) now: write \(name)")
+      parser.problem(at: own, "this key is \(name) now: write \(name)")
     } else {
       let hint = nearest(to: name, in: table.names).map { "did you mean \($0)? " } ?? ""
-      parser.problem(own, "unknown key; \(hint)known here: \(table.names.joined(separator: ", "))")
+      parser.problem(at: own, "unknown key; \(hint)known here: \(table.names.joined(separator: ", "))")
     }
   }
 
@@ -69,7 +69,7 @@ struct Section {
 
   func has(_ key: String) -> Bool { self[key].isWritten }
 
-  func problem(_ message: String, _ severity: Problem.Severity = .error) { parser.problem(path, message, severity) }
+  func problem(_ message: String, _ severity: Problem.Severity = .error) { parser.problem(at: path, message, severity) }
 }
 
 /// The known word that `name` probably misspells: at most one letter in three is wrong, missing, extra or swapped with the next.
@@ -89,7 +89,8 @@ private func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
       if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, before[j - 1] + 1) }
       row.append(cost)
     }
-    (before, last) = (last, row)
+    before = last
+    last = row
   }
   return last[b.count]
 }

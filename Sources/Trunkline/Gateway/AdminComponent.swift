@@ -12,6 +12,7 @@ import TrunklineBytes
 import TrunklineMediaSession
 import TrunklinePlatform
 import TrunklineSIPTrace
+import WebServer
 
 /// The admin port, and the thread `pages` that builds its answers.
 final class AdminComponent: Sendable {
@@ -104,7 +105,7 @@ final class AdminComponent: Sendable {
 
 extension Logs {
   /// The answer of a port to a request to read its certificates again.
-  var certificateProblem: @Sendable (TLSError?) -> Void {
+  var certificateProblem: @Sendable (TLSFailure?) -> Void {
     let logger = logger("app")
     return { problem in
       if let problem { logger.error("certificates are not usable: the old ones stay in use", metadata: ["why": "\(problem)"]) }

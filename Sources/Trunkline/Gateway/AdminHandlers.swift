@@ -26,10 +26,10 @@ struct AdminHandlers: Sendable {
 
   /// `AdminRow.all` for these handlers. Rows that are not answered at once run on the thread `pages`: the port's own thread
   /// always reads, sends, and reports the health of the process, whatever is requested.
-  var routes: RouteTable {
-    RouteTable(
+  var routes: AdminRoutes {
+    AdminRoutes(
       AdminRow.all.map { row in
-        RouteTable.Row(row.route, sink: row.sink?(self)) { [self] request, answer in
+        AdminRoutes.Row(row.route, sink: row.sink?(self)) { [self] request, answer in
           guard !row.isAtOnce else { return run(row, request, answer) }
           guard let share = asker.begin(for: request.client) else { return answer(APIError.tooManyAtOnce.response) }
           asker.run(for: request.client) {
@@ -42,7 +42,7 @@ struct AdminHandlers: Sendable {
       })
   }
 
-  private func run(_ row: AdminRow, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  private func run(_ row: AdminRow, _ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     do {
       try row.page(self, request, answer)
     } catch {
@@ -57,7 +57,7 @@ struct AdminHandlers: Sendable {
   }
 
   /// `/healthz`, `/readyz` or `/metrics`.
-  func health(_ path: String, _ answer: RouteTable.Answer) throws(APIError) {
+  func health(_ path: String, _ answer: AdminRequest.Answer) throws(APIError) {
     guard let page = health.page(path) else { throw APIError(.unknownPage, "no such page") }
     answer(AdminResponse(page.status, contentType: page.contentType, body: page.body))
   }

@@ -52,7 +52,7 @@ final class AppComponent: AppOutput, Sendable {
     app.keysWanted = { [keys] in keys.want() }
     app.connections = min(app.connections, descriptors.apps)
     app.directoryVersions = directory.versions
-    app.directory = { [directory] in DirectoryDownload.answer($2, $0, $1, directory, $3) }
+    app.directory = { [directory] in DirectoryDownload.answer($2, of: $0, accounts: $1, by: directory, $3) }
     let started = try AppServer.start(app, logger: logs.logger("app")) { [self] event in
       if directory.handle(event, send: { [self] in post($0) }) { return true }
       return inbox.post(.app(event))

@@ -26,7 +26,7 @@ import TrunklineMediaSession
 ///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
 struct CallHandlers: Sendable {
-  typealias Answer = RouteTable.Answer
+  typealias Answer = AdminRequest.Answer
   /// The last segment of the path of an action.
   enum Action: String, CaseIterable { case hangup, hold, mute, digits, play, record, stream, transfer }
 
@@ -73,7 +73,7 @@ struct CallHandlers: Sendable {
       guard let id = Identifier(request.argument("call")) else {
         throw APIError(.badRequest, "\(request.argument("call")) is not the id of a call")
       }
-      try send(Self.command(action, request.body, recordings), id, request, answer)
+      try send(Self.command(action, request.body, recordings), to: id, request, answer)
     }
   }
 
@@ -99,7 +99,7 @@ struct CallHandlers: Sendable {
 
   private struct Accepted: Encodable { var call: CallID }
 
-  private func send(_ command: CallCommand, _ id: CallID, _ request: AdminRequest, _ answer: @escaping Answer) {
+  private func send(_ command: CallCommand, to id: CallID, _ request: AdminRequest, _ answer: @escaping Answer) {
     asker.ask(.operation(.command(id, command)), for: request.client) { [self] found in
       guard case .operation(let done)? = found else { return answer(APIError.busy.response) }
       guard case .refused(let failure) = done else { return answer(.json(202, Accepted(call: id))) }

@@ -64,10 +64,10 @@ final class ClusterCallsReader: Sendable {
     // if the incarnation has ended meanwhile, continue with the next one
     let index = start.map { start in nodes.firstIndex { $0.lease.incarnation >= start.incarnation } ?? nodes.count } ?? 0
     let isThere = index < nodes.count && nodes[index].lease.incarnation == start?.incarnation
-    read(index, isThere ? start.flatMap { UInt64($0.rest) } ?? 0 : 0, page, readings: 0)
+    read(index, from: isThere ? start.flatMap { UInt64($0.rest) } ?? 0 : 0, into: page, readings: 0)
   }
 
-  private func read(_ index: Int, _ cursor: UInt64, _ page: ClusterCalls, readings: Int) {
+  private func read(_ index: Int, from cursor: UInt64, into page: ClusterCalls, readings: Int) {
     var page = page
     guard index < nodes.count else { return done(page) }
     let node = nodes[index]
@@ -78,7 +78,7 @@ final class ClusterCallsReader: Sendable {
         page.next = Position(view.own, room > 0 ? own[room - 1].line.call.description : "").text
         return done(page)
       }
-      return read(index + 1, 0, page, readings: readings)
+      return read(index + 1, from: 0, into: page, readings: readings)
     }
     guard page.calls.count < Self.calls, readings < Self.readings else {
       page.next = Position(node.lease.incarnation, "\(cursor)").text
@@ -96,7 +96,7 @@ final class ClusterCallsReader: Sendable {
         return done(page)
       }
       page.calls += entries.map { ClusterCall($0, at: node) }
-      read(next == 0 ? index + 1 : index, next, page, readings: readings + 1)
+      read(next == 0 ? index + 1 : index, from: next, into: page, readings: readings + 1)
     }
   }
 }

@@ -50,7 +50,7 @@ final class ClusterComponent: Sendable {
     (self.machine, self.sessions, self.inbox) = (machine, sessions, inbox)
     let questions = SharedStoreQuestions()
     self.questions = questions
-    var storeSettings = nodes.sharedStore
+    var storeSettings = SharedStoreSettings(nodes.sharedStore)
     storeSettings.key = nodes.key
     sharedStore = try RedisSharedStore(
       storeSettings, node: incarnation, readiness: readiness, logger: logs.logger("shared-store")
@@ -132,5 +132,13 @@ extension Settings {
     if let address = advertised?.address { (host, port) = (address, advertised?.port ?? bound.port) }
     if host.isUnspecified { host = plan.outside.first { $0.family == bound.ip.family } ?? .loopback }
     return "sip:\(SocketAddress(host, port))\(transport.uriParameter)"
+  }
+}
+
+extension SharedStoreSettings {
+  /// What the file says; nothing is signed.
+  init(_ settings: Settings.SharedStore) {
+    self.init(settings.servers, prefix: settings.prefix)
+    (username, password, tls) = (settings.username, settings.password, settings.tls)
   }
 }

@@ -2,6 +2,7 @@ import AppServer
 import Foundation
 import Store
 import Synchronization
+import WebServer
 
 /// Permits one import of contacts at a time: a list of a million needs tens of megabytes and seconds.
 final class ImportSlots: Sendable {

@@ -24,7 +24,7 @@ struct DeviceHandlers: Sendable {
   let gateway: @Sendable () -> String?
   let wakes: WakeTokens
 
-  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+  func list(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) throws(APIError) {
     let filter = DeviceFilter(user: try request.queryValue("user"), device: try request.queryValue("device"))
     PagedList("devices", asker, client: request.client, wake: wake) { found in
       guard case .devices(let page) = found else { return nil }
@@ -34,16 +34,16 @@ struct DeviceHandlers: Sendable {
       .devices(filter, after: nil), ifEmpty: filter.device.map { _ in APIError(.unknownDevice, "no such device") }, answer)
   }
 
-  func revoke(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+  func revoke(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) throws(APIError) {
     perform(.revoke(user: try request.needed("user"), device: try request.queryValue("device")), request, answer)
   }
 
-  func allow(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+  func allow(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) throws(APIError) {
     perform(
       .allow(DeviceKey(user: try request.needed("user"), device: try request.needed("device"))), request, answer)
   }
 
-  private func perform(_ operation: ControlOperation, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  private func perform(_ operation: ControlOperation, _ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     asker.ask(.operation(operation), for: request.client) { done in
       switch done {
       case .operation(.deviceRefused(let error)):
@@ -73,7 +73,7 @@ struct DeviceHandlers: Sendable {
     var advice: String?
   }
 
-  func test(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+  func test(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) throws(APIError) {
     let (user, device) = (try request.needed("user"), try request.queryValue("device"))
     guard let gateway = gateway() else {
       throw APIError(.badState, "the configuration has no push section: add one, then send SIGHUP")

@@ -4,6 +4,7 @@ import Foundation
 import HTTP
 import Store
 import TrunklineAppProtocol
+import WebServer
 
 /// Directories by HTTP for devices, at the app port.
 ///
@@ -23,7 +24,7 @@ enum DirectoryDownload {
   }
 
   static func answer(
-    _ request: HTTPRequest, _ device: DeviceKey, _ accounts: [String], _ service: DirectoryService,
+    _ request: HTTPRequest, of device: DeviceKey, accounts: [String], by service: DirectoryService,
     _ answer: @escaping @Sendable (HTTPResponse) -> Void
   ) {
     let (start, asked): (Int64?, Int?)

@@ -3,6 +3,7 @@ import Control
 import HTTP
 import Store
 import TrunklineAppProtocol
+import WebServer
 
 /// Directories and stored data of users, at the admin port.
 ///
@@ -25,7 +26,7 @@ struct DirectoryHandlers: Sendable {
     APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
   }
 
-  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func list(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     struct Row: Encodable {
       var scope: String
       var version: Int
@@ -53,15 +54,15 @@ struct DirectoryHandlers: Sendable {
     }
   }
 
-  func empty(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func empty(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     var empty = ContactList()
     try? empty.finish()
-    store(empty, scope, replaces: true, request, answer)
+    store(empty, in: scope, replaces: true, request, answer)
   }
 
-  func write(_ request: AdminRequest, replaces: Bool, _ answer: @escaping RouteTable.Answer) {
+  func write(_ request: AdminRequest, replaces: Bool, _ answer: @escaping AdminRequest.Answer) {
     let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     guard let body = request.sink as? ContactImport else { return answer(APIError(.server, "the body was not read").response) }
@@ -70,7 +71,7 @@ struct DirectoryHandlers: Sendable {
       switch result {
       case .success(let list):
         // the next import waits until this one is stored
-        store(list, scope, replaces: replaces, request) { response in
+        store(list, in: scope, replaces: replaces, request) { response in
           body.release()
           answer(response)
         }
@@ -86,7 +87,7 @@ struct DirectoryHandlers: Sendable {
   }
 
   private func store(
-    _ list: ContactList, _ scope: String, replaces: Bool, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer
+    _ list: ContactList, in scope: String, replaces: Bool, _ request: AdminRequest, _ answer: @escaping AdminRequest.Answer
   ) {
     service.handle(list, into: scope, replaces: replaces) { [asker] result in
       asker.run(for: request.client) {
@@ -103,7 +104,7 @@ struct DirectoryHandlers: Sendable {
     }
   }
 
-  func erase(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func erase(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     let user = request.argument("user")
     struct Body: Encodable {
       var calls: Int

@@ -8,6 +8,7 @@ import Foundation
 import Synchronization
 import TrunklineBytes
 import TrunklinePlatform
+import WebServer
 
 extension Settings {
   /// `source` of CloudEvents: this node.
@@ -38,7 +39,7 @@ struct EventHandlers: Sendable {
   static let scanned = 4_096
   static let step = 256
 
-  func answer(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func answer(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     let begun: Begun
     do throws(APIError) {
       begun = try begin(request)
@@ -102,7 +103,7 @@ struct EventHandlers: Sendable {
   }
 
   /// One step; the next one runs after those of other requests.
-  private func look(_ page: Page, _ answer: @escaping RouteTable.Answer) {
+  private func look(_ page: Page, _ answer: @escaping AdminRequest.Answer) {
     var page = page
     let query = page.begun.query
     let look = page.begun.reader.look(
@@ -174,7 +175,7 @@ struct EventHandlers: Sendable {
       text == "latest" ? .latest : EventCursor(text).map { .cursor($0) }
     }
 
-    func fits(_ kind: String, _ subject: String) -> Bool {
+    func fits(_ kind: String, subject: String) -> Bool {
       (kinds?.contains(kind) ?? true) && (self.subject.map { $0 == subject } ?? true)
     }
   }
@@ -214,7 +215,7 @@ private final class EventStream: ResponseStream {
     return out
   }
 
-  func last(_ why: APIError) -> [UInt8] {
+  func last(_ why: HTTPProblem) -> [UInt8] {
     Array("event: problem\ndata: ".utf8) + why.response.body.filter { $0 != 0x0a } + [0x0a, 0x0a]
   }
 }

@@ -124,7 +124,7 @@ final class Gateway: Sendable {
     ] { registry.register(families) }
     registry.register([
       .counters(
-        "trunkline_loop_stuck_timers_total", "Firings of a timer whose deadline made no progress: a fault of the gateway.",
+        "trunkline_loop_stuck_timers_total", help: "Firings of a timer whose deadline made no progress: a fault of the gateway.",
         EventLoop.stuckTimers)
     ])
   }

@@ -23,7 +23,7 @@ struct LocationHandlers: Sendable {
   /// Nodes whose entries are requested at once for one call.
   private static let nodesAtOnce = 64
 
-  func find(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+  func find(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) throws(APIError) {
     guard let cluster else { return answer(NodeHandlers.alone) }
     switch (try request.queryValue("user"), try request.queryValue("call")) {
     case (let user?, nil): find(user, cluster, for: request.client, answer)
@@ -34,7 +34,7 @@ struct LocationHandlers: Sendable {
     }
   }
 
-  func calls(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+  func calls(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) throws(APIError) {
     guard let cluster else { return answer(NodeHandlers.alone) }
     let after = try request.queryValue("after").map { ClusterCallsReader.Position($0) }
     if case .some(.none) = after {
@@ -99,17 +99,17 @@ struct LocationHandlers: Sendable {
         out.live = ClusterCall(entry, at: own)
         return answer(.json(200, out))
       }
-      look(for: call, at: view.nodes.dropFirst(), out, cluster, client, answer)
+      look(for: call, at: view.nodes.dropFirst(), found: out, cluster: cluster, client: client, answer)
     }
   }
 
   /// Searches the remaining nodes, some at a time, then the tombstone and the record of an ended call.
   private func look(
-    for call: CallID, at nodes: ArraySlice<SeenNode>, _ found: CallWhere, _ cluster: ClusterComponent, _ client: String,
+    for call: CallID, at nodes: ArraySlice<SeenNode>, found: CallWhere, cluster: ClusterComponent, client: String,
     _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     let asked = nodes.prefix(Self.nodesAtOnce)
-    guard !asked.isEmpty else { return findEnd(of: call, found, cluster, client, answer) }
+    guard !asked.isEmpty else { return findEnd(of: call, found: found, cluster: cluster, client: client, answer) }
     let requests = asked.map { SharedStoreRequest.entry(call, of: $0.lease.incarnation) }
     Answers.all(requests, { ask($0, cluster, for: client, $1) }) { [self] results in
       var found = found
@@ -124,13 +124,13 @@ struct LocationHandlers: Sendable {
         found.partial = false
         return answer(.json(200, found))
       }
-      if found.partial { return findEnd(of: call, found, cluster, client, answer) }
-      look(for: call, at: nodes.dropFirst(asked.count), found, cluster, client, answer)
+      if found.partial { return findEnd(of: call, found: found, cluster: cluster, client: client, answer) }
+      look(for: call, at: nodes.dropFirst(asked.count), found: found, cluster: cluster, client: client, answer)
     }
   }
 
   private func findEnd(
-    of call: CallID, _ found: CallWhere, _ cluster: ClusterComponent, _ client: String,
+    of call: CallID, found: CallWhere, cluster: ClusterComponent, client: String,
     _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     Answers.all([.tombstone(of: call), .record(of: call)], { ask($0, cluster, for: client, $1) }) { [self] results in

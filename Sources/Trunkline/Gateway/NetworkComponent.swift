@@ -77,7 +77,7 @@ final class NetworkComponent: Sendable {
 
   var metrics: [MetricFamily] {
     watch.metrics + [
-      .counter("trunkline_network_changes_total", "Changes of the addresses that this machine has.", changes)
+      .counter("trunkline_network_changes_total", help: "Changes of the addresses that this machine has.", changes)
     ]
   }
 

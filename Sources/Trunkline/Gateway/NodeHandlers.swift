@@ -39,17 +39,17 @@ struct ClusterStatus: Codable, Sendable {
 ///     GET  /v1/nodes/NAME            one node, `NodeRow`
 ///     POST /v1/nodes/NAME/drain      for the answering node: no new calls, and it ends with the last one, as after SIGTERM
 ///     POST /v1/nodes/NAME/forget     an operator states that it is dead: its calls are closed. Refused while it has a lease
-///     POST /v1/grants/restore        {"users":12}: writes what login tokens granted and the shared store has lost from this node's copy
+///     POST /v1/grants/restore        {"users":12}: what login tokens granted and the shared store has lost was written from this node's copy
 struct NodeHandlers: Sendable {
   let asker: Asker
 
-  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) { ask(request, answer) { answer(.json(200, $0)) } }
+  func list(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) { ask(request, answer) { answer(.json(200, $0)) } }
 
-  func show(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func show(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     node(request, answer) { answer(.json(200, $0)) }
   }
 
-  func drain(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func drain(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     node(request, answer) { node in
       guard node.own else {
         return answer(APIError(.badState, "\(node.node) is another node: send the request to its own admin port").response)
@@ -59,7 +59,7 @@ struct NodeHandlers: Sendable {
     }
   }
 
-  func forget(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func forget(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     node(request, answer) { [asker] node in
       let isLiving = ["living", "draining"].contains(node.liveness)
       guard !node.own, !isLiving else {
@@ -71,15 +71,24 @@ struct NodeHandlers: Sendable {
     }
   }
 
-  func restoreGrants(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func restoreGrants(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     struct Body: Encodable { var users: Int }
     ask(request, answer) { [asker] status in
       guard status.state == SharedStoreState.up.rawValue else {
         return answer(APIError(.overload, "the shared store does not answer or accepts no writes; nothing was written").response)
       }
       asker.ask(.operation(.restoreGrants), for: request.client) { done in
-        guard case .operation(.restoring(let users))? = done else { return answer(APIError.busy.response) }
-        answer(.json(200, Body(users: users)))
+        switch done {
+        case .operation(.restored(let users))?: answer(.json(200, Body(users: users)))
+        case .operation(.restoring(let users))?:
+          answer(
+            APIError(.badState, "an earlier request is writing grants: those of \(users) users so far; wait for it").response)
+        case .operation(.restoreFailed(let users))?:
+          let text =
+            "the shared store stopped answering or accepting writes: the grants of \(users) users were written; send the request again"
+          answer(APIError(.overload, text).response)
+        default: answer(APIError.busy.response)
+        }
       }
     }
   }
@@ -89,7 +98,7 @@ struct NodeHandlers: Sendable {
   private static let unknown = APIError(.unknownNode, "no such node was seen").response
 
   private func node(
-    _ request: AdminRequest, _ answer: @escaping RouteTable.Answer, _ then: @escaping @Sendable (NodeRow) -> Void
+    _ request: AdminRequest, _ answer: @escaping AdminRequest.Answer, _ then: @escaping @Sendable (NodeRow) -> Void
   ) {
     let name = request.argument("node")
     ask(request, answer) { status in
@@ -99,7 +108,7 @@ struct NodeHandlers: Sendable {
   }
 
   private func ask(
-    _ request: AdminRequest, _ answer: @escaping RouteTable.Answer, _ then: @escaping @Sendable (ClusterStatus) -> Void
+    _ request: AdminRequest, _ answer: @escaping AdminRequest.Answer, _ then: @escaping @Sendable (ClusterStatus) -> Void
   ) {
     asker.ask(.cluster(.nodes), for: request.client) { found in
       guard case .cluster(let sight)? = found else { return answer(APIError.busy.response) }

@@ -2,6 +2,7 @@ import AppServer
 import Control
 import Foundation
 import Synchronization
+import WebServer
 
 /// `{"NAME":[…]}` of a table that its owner answers in pages: a short list is sent whole, a long one piece by piece, each
 /// requested when the one before it is written. So a long list is never held whole, nor made in one step.
@@ -47,13 +48,13 @@ final class PagedList: ResponseStream {
   }
 
   /// - Parameter ifEmpty: the answer if no row matches; nil: an empty list.
-  func answer(_ question: ControlQuestion, ifEmpty: APIError? = nil, _ answer: @escaping RouteTable.Answer) {
+  func answer(_ question: ControlQuestion, ifEmpty: APIError? = nil, _ answer: @escaping AdminRequest.Answer) {
     state.withLock { $0.ready = Array("{\"\(name)\":[".utf8) }
     begin(question, ifEmpty, answer)
   }
 
   /// Reads pages until the list is complete, or too long to wait for all of it.
-  private func begin(_ question: ControlQuestion, _ ifEmpty: APIError?, _ answer: @escaping RouteTable.Answer) {
+  private func begin(_ question: ControlQuestion, _ ifEmpty: APIError?, _ answer: @escaping AdminRequest.Answer) {
     asker.ask(question, for: client) { [self] found in
       guard let found, let page = read(found) else { return answer(APIError.busy.response) }
       let (bytes, hasRows) = append(page)
@@ -82,7 +83,8 @@ final class PagedList: ResponseStream {
         state.hasRows = true
       }
       if page.next == nil { state.ready += Array("]}".utf8) }
-      (state.next, state.isAsking) = (page.next, false)
+      state.next = page.next
+      state.isAsking = false
       return (state.ready.count, state.hasRows)
     }
   }

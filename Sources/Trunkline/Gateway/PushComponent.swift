@@ -105,7 +105,7 @@ final class PushComponent: PushOutput, Sendable {
     sender.metrics + [
       .gauge(
         "trunkline_push_certificate_expires_seconds",
-        "When push.apns.certificate expires, in seconds since 1970; 0: there is none.",
+        help: "When push.apns.certificate expires, in seconds since 1970; 0: there is none.",
         expires)
     ]
   }

@@ -47,7 +47,7 @@ enum ServeProcess {
     warn(settings, logger)
     supervisor.write("READY=1")
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
-    let isEarly = serve(settings, config, gateway, watch, supervisor, logger)
+    let isEarly = serve(settings, config: config, gateway: gateway, watch: watch, supervisor: supervisor, logger: logger)
     supervisor.write("STOPPING=1")
     if isEarly { watch.end(within: unregisterTimeIdle + endingIdle) }
     gateway.stop(unregisterTime: isEarly ? unregisterTimeIdle : unregisterTimeAfterDrain)
@@ -62,7 +62,7 @@ enum ServeProcess {
 
   /// Handles signals until the gateway is to be stopped. Returns true if the drain time is not over then.
   private static func serve(
-    _ settings: Settings, _ config: String?, _ gateway: Gateway, _ watch: ThreadWatch, _ supervisor: Supervisor, _ logger: Logger
+    _ settings: Settings, config: String?, gateway: Gateway, watch: ThreadWatch, supervisor: Supervisor, logger: Logger
   ) -> Bool {
     var running = settings
     var draining = false
@@ -70,7 +70,7 @@ enum ServeProcess {
       switch ProcessSignals.wait(for: [SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGALRM]) {
       case SIGHUP:
         supervisor.write("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)")
-        running = reload(running, config, gateway, logger)
+        running = reload(running, config: config, gateway: gateway, logger: logger)
         supervisor.write("READY=1")
       case SIGUSR1:
         guard gateway.isDrained else { continue }
@@ -101,7 +101,7 @@ enum ServeProcess {
     }
   }
 
-  private static func reload(_ running: Settings, _ config: String?, _ gateway: Gateway, _ logger: Logger) -> Settings {
+  private static func reload(_ running: Settings, config: String?, gateway: Gateway, logger: Logger) -> Settings {
     guard let config else {
       logger.notice("nothing to read again: the embedded defaults are in use")
       return running
@@ -136,9 +136,18 @@ extension Settings {
   /// These settings with the parts of `new` that SIGHUP applies.
   func reloaded(from new: Settings) -> Settings {
     var out = self
-    (out.users, out.anyUser, out.grantRules, out.userSource) = (new.users, new.anyUser, new.grantRules, new.userSource)
-    (out.trunks, out.routes, out.dns, out.push, out.turn) = (new.trunks, new.routes, new.dns, new.push, new.turn)
-    (out.auth, out.admin, out.history) = (new.auth, new.admin, new.history)
+    out.users = new.users
+    out.anyUser = new.anyUser
+    out.grantRules = new.grantRules
+    out.userSource = new.userSource
+    out.trunks = new.trunks
+    out.routes = new.routes
+    out.dns = new.dns
+    out.push = new.push
+    out.turn = new.turn
+    out.auth = new.auth
+    out.admin = new.admin
+    out.history = new.history
     if events != nil, let next = new.events { out.events = next }
     out.cluster = cluster
     if new.cluster?.edges != nil || cluster?.edges != nil {

@@ -20,7 +20,7 @@ import TrunklinePlatform
 final class StatusBoard: Sendable {
   private struct Waiting {
     var find: String?
-    var answer: RouteTable.Answer
+    var answer: AdminRequest.Answer
   }
   private struct Reading {
     let began: Instant
@@ -44,7 +44,7 @@ final class StatusBoard: Sendable {
   init(_ facts: StatusFacts, read: @escaping ReadCalls) { (self.facts, self.read) = (facts, read) }
 
   /// On the thread `pages`.
-  func answer(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer, now: Instant = MonotonicClock.now())
+  func answer(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer, now: Instant = MonotonicClock.now())
     throws(APIError)
   {
     let find = try request.queryValue("find")

@@ -17,19 +17,19 @@ struct TraceHandlers: Sendable {
   let asker: Asker
   let isTrunk: @Sendable (String) -> Bool
 
-  func read(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func read(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     guard let id = UInt64(request.argument("trace")), let piece = collector.read(id) else {
       return answer(APIError(.unknownTrace, "no such trace, or all of it has been read").response)
     }
     answer(AdminResponse(200, contentType: "application/x-pcapng", body: piece))
   }
 
-  func stop(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func stop(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     let isStopped = UInt64(request.argument("trace")).map(collector.stop) == true
     answer(isStopped ? .text(202, "ending") : APIError(.unknownTrace, "no such trace").response)
   }
 
-  func start(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+  func start(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) throws(APIError) {
     let (trunk, call) = (try request.queryValue("trunk"), try request.queryValue("call"))
     let longest = Int(Limits.longest.components.seconds)
     guard let seconds = try request.queryValue("seconds").flatMap({ Int($0) }), (1...longest).contains(seconds) else {
@@ -41,19 +41,21 @@ struct TraceHandlers: Sendable {
     if let trunk, !isTrunk(trunk) { throw APIError(.unknownTrunk, "no such trunk") }
     guard (trunk == nil) != (call == nil) else { throw APIError(.badRequest, "give either trunk or call") }
     let client = request.client
-    if let trunk { return begin(.trunk(trunk), seconds, bytes, client, answer) }
+    if let trunk { return begin(.trunk(trunk), seconds: seconds, bytes: bytes, for: client, answer) }
     guard let call else { return }
-    guard let id = Identifier(call) else { return begin(.call(id: call, callIDs: [call]), seconds, bytes, client, answer) }
+    guard let id = Identifier(call) else {
+      return begin(.call(id: call, callIDs: [call]), seconds: seconds, bytes: bytes, for: client, answer)
+    }
     asker.ask(.call(id), for: client) { [self] found in
       guard case .call(let live)? = found else { return answer(APIError.busy.response) }
       if let live {
         guard let callID = live.sipCallId else { return answer(Self.unknown) }
-        return begin(.call(id: live.id.description, callIDs: [callID]), seconds, bytes, client, answer)
+        return begin(.call(id: live.id.description, callIDs: [callID]), seconds: seconds, bytes: bytes, for: client, answer)
       }
       // a Call-ID that looks like a call's id: valid for a live call only
       eachCall(after: nil, client) { [self] rows, isLast in
         if rows.contains(where: { $0.sipCallId == call }) {
-          begin(.call(id: call, callIDs: [call]), seconds, bytes, client, answer)
+          begin(.call(id: call, callIDs: [call]), seconds: seconds, bytes: bytes, for: client, answer)
           return false
         }
         if isLast { answer(Self.unknown) }
@@ -68,7 +70,7 @@ struct TraceHandlers: Sendable {
 
   /// Control reports calls that begin from now on; live calls are searched.
   private func begin(
-    _ subject: TraceSubject, _ seconds: Int, _ bytes: Int, _ client: String, _ answer: @escaping RouteTable.Answer
+    _ subject: TraceSubject, seconds: Int, bytes: Int, for client: String, _ answer: @escaping AdminRequest.Answer
   ) {
     let id: UInt64
     do throws(TraceCollector.Refusal) {

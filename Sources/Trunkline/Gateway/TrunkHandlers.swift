@@ -15,18 +15,18 @@ struct TrunkHandlers: Sendable {
   /// Makes the server request more of streamed answers; any thread.
   let wake: @Sendable () -> Void
 
-  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func list(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     PagedList("trunks", asker, client: request.client, wake: wake) { found in
       guard case .trunks(let page) = found else { return nil }
       return PagedList.Page(page.trunks, next: page.next.map { .trunks(from: $0) })
     }.answer(.trunks(from: 0), answer)
   }
 
-  func show(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+  func show(_ request: AdminRequest, _ answer: @escaping AdminRequest.Answer) {
     ask(request, answer) { answer(.json(200, $0)) }
   }
 
-  func set(_ request: AdminRequest, isDisabled: Bool, _ answer: @escaping RouteTable.Answer) {
+  func set(_ request: AdminRequest, isDisabled: Bool, _ answer: @escaping AdminRequest.Answer) {
     ask(request, answer) { [asker] trunk in
       guard trunk.why != .removed else { return answer(Self.unknown) }
       asker.ask(.operation(.setTrunk(trunk.trunk, isDisabled: isDisabled)), for: request.client) { done in
@@ -39,7 +39,7 @@ struct TrunkHandlers: Sendable {
   private static let unknown = APIError(.unknownTrunk, "no such trunk").response
 
   private func ask(
-    _ request: AdminRequest, _ answer: @escaping RouteTable.Answer, _ then: @escaping @Sendable (TrunkStatus) -> Void
+    _ request: AdminRequest, _ answer: @escaping AdminRequest.Answer, _ then: @escaping @Sendable (TrunkStatus) -> Void
   ) {
     asker.ask(.trunk(request.argument("trunk")), for: request.client) { found in
       guard case .trunk(let trunk)? = found else { return answer(APIError.busy.response) }

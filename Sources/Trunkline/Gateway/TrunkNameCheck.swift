@@ -70,7 +70,8 @@ enum TrunkNameCheck {
 extension TrunkSettings {
   fileprivate var withoutRequests: TrunkSettings {
     var out = self
-    (out.registration, out.probe) = (nil, nil)
+    out.registration = nil
+    out.probe = nil
     return out
   }
 }

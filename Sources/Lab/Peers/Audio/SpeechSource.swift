@@ -1,4 +1,4 @@
-import DemoSpeech
+import SpeechScore
 import TrunklineAudioCodecs
 
 /// A peer's speech: samples played once or repeatedly, in frames of 20 ms.

@@ -172,11 +172,14 @@ final class CarrierAudio {
 
   /// The figures, and the received audio on the ideal time line.
   func finish() -> Report {
-    (report.sent, report.received, report.lost) = (sender.sent, statistics.received, statistics.lost)
+    report.sent = sender.sent
+    report.received = statistics.received
+    report.lost = statistics.lost
     report.jitterMilliseconds = statistics.jitterMilliseconds
     // a frame is complete when its last sample has arrived: the packet's instant is the end of its 20 ms at the sender
-    let recording = Recording(arrived, clockRateHz: encoding.clockRateHz)
-    (report.heard, report.heardSince) = (recording.samples, recording.origin)
+    let recording = ReceivedAudio(arrived, clockRateHz: encoding.clockRateHz)
+    report.heard = recording.samples
+    report.heardSince = recording.origin
     return report
   }
 }

@@ -53,7 +53,7 @@ struct SampledAudio {
       let count = decoder.decode(entry.payload.span, into: &room)
       frames.append((entry.timestamp, entry.at, Array(samples[..<count])))
     }
-    let recording = Recording(frames, clockRateHz: encoding.clockRateHz, from: spokenAt)
+    let recording = ReceivedAudio(frames, clockRateHz: encoding.clockRateHz, from: spokenAt)
     return SpeechComparison(played: said, heard: Array(recording.samples.prefix(said.count + 8000)), searchMilliseconds: 600)
   }
 }

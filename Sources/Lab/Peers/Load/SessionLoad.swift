@@ -114,9 +114,11 @@ public final class SessionLoad: Sendable {
     }
     result.onlineAtEnd = online + (probe.isOnline ? 1 : 0)
     let (answersAtRest, answersInStorm, problems) = probe.stop()
-    (result.answerAtRest, result.answerInStorm) = (Times(answersAtRest), Times(answersInStorm))
+    result.answerAtRest = Times(answersAtRest)
+    result.answerInStorm = Times(answersInStorm)
     state.withLock { state in
-      (result.welcome, result.welcomeBack) = (Times(state.welcome), Times(state.welcomeBack))
+      result.welcome = Times(state.welcome)
+      result.welcomeBack = Times(state.welcomeBack)
       result.problems = state.problems + problems
     }
     for number in state.withLock({ $0.sessions.indices }) { give(number, .finish, pool) }

@@ -71,7 +71,7 @@ public final class LabPhone {
   public init(_ options: Options, emit: @escaping @Sendable (PeerEvent) -> Void) {
     (self.options, self.emit) = (options, emit)
     audio = FileAudio(
-      options.samples ?? TrunklineAudioCodecs.Recording(PeerSpeech.app).samples(options.band),
+      options.samples ?? Recording(PeerSpeech.app).samples(options.band),
       sampleRateHz: options.band.sampleRateHz,
       repeats: options.repeats
     ) { emit(PeerEvent("firstAudio", at: $0)) }
@@ -114,7 +114,8 @@ public final class LabPhone {
     Task { @MainActor [phone] in
       await phone?.finish(within: .seconds(2))
       phone?.flushLog()
-      (self.phone, isOver) = (nil, true)
+      self.phone = nil
+      isOver = true
     }
   }
 
@@ -254,7 +255,8 @@ public final class LabPhone {
       if let wait = options.answerAfter { after(wait, call) { $0.answer() } }
     }
     if case .connected = call.state, !known.wasConnected {
-      (known.wasConnected, known.codec) = (true, call.codec ?? "")
+      known.wasConnected = true
+      known.codec = call.codec ?? ""
       emit(PeerEvent("connected", ["codec": known.codec]))
       if !options.digits.isEmpty { call.send(digits: options.digits) }
       if let talk = options.talk { after(talk, call) { $0.end() } }
@@ -276,7 +278,8 @@ public final class LabPhone {
     let reason = call.endReason?.rawValue ?? ""
     if reports.count < 1_000 {
       var report = CallReport()
-      (report.wasConnected, report.heard) = (known.wasConnected, heard.samples)
+      report.wasConnected = known.wasConnected
+      report.heard = heard.samples
       reports.append(report)
     }
     if options.push != nil, !known.isRinging {

@@ -47,10 +47,10 @@ extension ConfigurationKeys {
     for (index, token) in out.tokens.enumerated() {
       let path = "\(admin["tokens"].path)[\(index)]"
       if !token.name.isEmpty, out.tokens[..<index].contains(where: { $0.name == token.name }) {
-        admin.parser.problem(path, "another token is named \(token.name)")
+        admin.parser.problem(at: path, "another token is named \(token.name)")
       }
       let other = out.tokens[..<index].first { other in token.secrets.contains { other.secrets.contains($0) } }
-      if let other { admin.parser.problem(path + ".token_file", "has a token of \(other.name)") }
+      if let other { admin.parser.problem(at: path + ".token_file", "has a token of \(other.name)") }
     }
   }
 

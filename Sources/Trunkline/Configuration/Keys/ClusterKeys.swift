@@ -1,5 +1,5 @@
 import Foundation
-import SharedStore
+import RESP
 import TrunklineBytes
 import TrunklinePlatform
 
@@ -126,16 +126,16 @@ extension ConfigurationKeys {
       .optional(
         "redis", \.redis, "host:port", default: .none("`sentinels` or `cluster`"), expected: "host:port",
         "A primary without Sentinels."
-      ) { SharedStoreSettings.Address($0) },
+      ) { RedisServers.Address($0) },
       .list(
         "sentinels", \.sentinels, .text("host:port"), limit: 16, expected: "host:port",
         "Sentinels, which return the primary's address; needs `name`."
-      ) { SharedStoreSettings.Address($0) },
+      ) { RedisServers.Address($0) },
       .text("name", \.name, kind: "name", none: "no Sentinels", "What Sentinel calls the primary."),
       .list(
         "cluster", \.cluster, .text("host:port"), limit: 64, expected: "host:port",
         "Some nodes of a Redis Cluster, which return the others."
-      ) { SharedStoreSettings.Address($0) },
+      ) { RedisServers.Address($0) },
       .text("user", \.settings.username, kind: "name", none: "the default user", "An ACL user."),
       .init(
         "password_file", .secretFile("the password"), default: .none("no password"),
@@ -199,19 +199,20 @@ struct ClusterDraft: Sendable {
 
   var settings: Settings.Cluster {
     var out = Settings.Cluster()
-    (out.nodes, out.edges) = (hasNodes ? nodes : nil, edges)
+    out.nodes = hasNodes ? nodes : nil
+    out.edges = edges
     return out
   }
 }
 
 private struct SharedStoreDraft: Sendable {
-  var redis: SharedStoreSettings.Address?
-  var sentinels: [SharedStoreSettings.Address] = []
+  var redis: RedisServers.Address?
+  var sentinels: [RedisServers.Address] = []
   var name: String?
-  var cluster: [SharedStoreSettings.Address] = []
+  var cluster: [RedisServers.Address] = []
   var settings = Settings.Nodes().sharedStore
   /// Of the kind that was chosen.
-  private(set) var addresses: [SharedStoreSettings.Address] = []
+  private(set) var addresses: [RedisServers.Address] = []
 
   /// By the key of the kind.
   mutating func choose(_ kind: String) {
@@ -220,7 +221,8 @@ private struct SharedStoreDraft: Sendable {
     case "cluster": (addresses, settings.servers) = (cluster, .cluster(cluster))
     default:
       guard let redis else { return }
-      (addresses, settings.servers) = ([redis], .redis(redis))
+      addresses = [redis]
+      settings.servers = .redis(redis)
     }
   }
 }
@@ -243,6 +245,6 @@ enum NodeName {
   }
 }
 
-extension SharedStoreSettings.Address {
+extension RedisServers.Address {
   var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopback == true }
 }

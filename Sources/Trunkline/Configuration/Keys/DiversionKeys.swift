@@ -101,7 +101,8 @@ private struct DiversionDraft: Sendable {
     if let user { return .user(user) }
     if let number { return .number(number, showsCaller: showsCaller) }
     if var recording {
-      (recording.isEarly, recording.isMissed) = (isEarly, isMissed)
+      recording.isEarly = isEarly
+      recording.isMissed = isMissed
       return .recording(recording)
     }
     return code.map { .code($0) }

@@ -68,7 +68,7 @@ extension ConfigurationKeys {
     guard !out.hasDigits else { return }
     for (index, webhook) in out.webhooks.enumerated() where webhook.kinds?.contains(GatewayEvent.Kind.callDigits.rawValue) == true
     {
-      events.parser.problem("\(events["webhooks"].path)[\(index)].kinds", "call.digits needs events: { digits: true }")
+      events.parser.problem(at: "\(events["webhooks"].path)[\(index)].kinds", "call.digits needs events: { digits: true }")
     }
   }
 

@@ -13,7 +13,8 @@ extension ConfigurationKeys {
         "SIP from and to trunks; needs at least one of `udp`, `tcp` and `tls`.", inner: sip
       ) { field, out in
         guard field.isWritten else { return }
-        (out.sipUDP, out.sipTCP) = ([], [])
+        out.sipUDP = []
+        out.sipTCP = []
         sip.read(field, into: &out)
       },
       .section(

@@ -15,7 +15,9 @@ extension ConfigurationKeys {
         expected: "an address such as wss://phone.example.com/v1/connect", "Where a woken app connects.", parse: gateway),
       .init("apns", .mapping, default: .none("no pushes to iOS"), "Apple Push Notification service.", inner: apns) { field, out in
         guard field.isWritten, let draft = apns.value(field) else { return }
-        (out.topic, out.environment, out.tls) = (draft.topic, draft.environment, draft.tls)
+        out.topic = draft.topic
+        out.environment = draft.environment
+        out.tls = draft.tls
         if let provider = draft.provider { out.providers[.apns] = provider }
       },
       .init("fcm", .mapping, default: .none("no pushes to Android"), "Firebase Cloud Messaging.", inner: fcm) { field, out in

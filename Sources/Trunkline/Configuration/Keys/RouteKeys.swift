@@ -159,7 +159,8 @@ private struct InboundDraft: Sendable {
   var rule: Routing.InboundRule? {
     guard !trunk.isEmpty else { return nil }
     var out = Routing.InboundRule(trunk: trunk, target: target)
-    (out.diversions, out.account) = (diversions, account)
+    out.diversions = diversions
+    out.account = account
     if stream != nil { out.numbers = numbers }
     return out
   }

@@ -73,7 +73,8 @@ extension ConfigurationKeys {
       if field.text == nil {
         out.registration = registration.value(field)
       } else if field.flag() == true {
-        (out.registration, out.registersAccount) = (registration.standard, true)
+        out.registration = registration.standard
+        out.registersAccount = true
       }
     },
     .init(

@@ -20,7 +20,7 @@ extension ConfigurationKeys {
         addAnyone(draft, item, &out)
       } else {
         for key in ["claims", "webhook"] where field.parser.isWritten("\(item.path).\(key)") {
-          field.parser.problem("\(item.path).\(key)", "needs id: any: this user is defined by the file")
+          field.parser.problem(at: "\(item.path).\(key)", "needs id: any: this user is defined by the file")
         }
         out.users.append(draft.user)
       }
@@ -45,10 +45,10 @@ extension ConfigurationKeys {
   private static func addAnyone(_ draft: UserDraft, _ item: Field, _ out: inout Settings) {
     if !draft.user.numbers.isEmpty {
       item.parser.problem(
-        item.path + ".numbers", "a number belongs to one user: name the user, or see trunkline users import")
+        at: item.path + ".numbers", "a number belongs to one user: name the user, or see trunkline users import")
     }
     if draft.claims != nil, draft.source != nil {
-      item.parser.problem(item.path + ".webhook", "excludes claims: choose one of the two")
+      item.parser.problem(at: item.path + ".webhook", "excludes claims: choose one of the two")
     }
     var user = draft.user
     user.id = ""

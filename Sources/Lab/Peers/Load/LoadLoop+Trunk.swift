@@ -4,7 +4,7 @@ import TrunklineRTP
 import TrunklineSDP
 import TrunklineSIPDialogs
 
-extension LoadGenerator {
+extension LoadLoop {
   /// Dials the client's number as the carrier.
   func invite(_ call: LoadCall) {
     let leg = LegID.outbound(UInt64(call.number + 1))
@@ -49,7 +49,8 @@ extension LoadGenerator {
     let call = calls[number]
     call.trunk.leg = leg
     byLeg[leg] = call
-    (call.trunk.media, call.trunk.isAnswered) = (media, true)
+    call.trunk.media = media
+    call.trunk.isAnswered = true
     userAgent.run(.respondProvisional(leg, code: 180, reason: nil, sdp: nil))
     userAgent.run(.answer(leg, sdp: answer))
   }

@@ -5,10 +5,19 @@ import TrunklineClientMachines
 import TrunklinePlatform
 import TrunklineRTP
 
-extension LoadGenerator {
+extension LoadLoop {
   // MARK: session
 
-  func handle(_ call: LoadCall, _ event: WebSocketPool.Event) {
+  /// An event of the pool's socket with this number; the second half are those of sessions at further nodes.
+  func received(_ event: WebSocketPool.Event, on number: Int) {
+    if number < calls.count {
+      handle(calls[number], event)
+    } else {
+      giveFurther(calls[number - calls.count], event.input)
+    }
+  }
+
+  private func handle(_ call: LoadCall, _ event: WebSocketPool.Event) {
     if case .closed(let code, let why) = event, stage != .over {
       result.problems.append("app \(call.number): socket closed with \(code) \(why ?? "")")
     }
@@ -53,7 +62,7 @@ extension LoadGenerator {
   private func performFurther(_ actions: [ClientSession.Action], _ call: LoadCall) {
     webSockets?.perform(actions, calls.count + call.number, gateway: call.app.further?.gateway) { event in
       if case .online(_, let snapshot) = event, let row = snapshot?.first(where: { $0.state == .ringing }), let sdp = row.sdp {
-        ring(call, row.call, row.from, sdp, row.gen)
+        ring(call, id: row.call, from: row.from, sdp: sdp, generation: row.gen)
       } else {
         received(call, event)
       }
@@ -67,7 +76,7 @@ extension LoadGenerator {
     call.app.further = nil
   }
 
-  private func ring(_ call: LoadCall, _ id: Identifier, _ from: Handle, _ sdp: String, _ generation: Int) {
+  private func ring(_ call: LoadCall, id: Identifier, from: Handle, sdp: String, generation: Int) {
     guard call.app.call == nil, !call.isOutgoing else { return }
     call.app.call = ClientCall(incoming: id, from: from, audio: .running)
     call.app.answerAt = loop.now + Self.answerAfter
@@ -78,7 +87,7 @@ extension LoadGenerator {
     switch event {
     case .online, .offline: break
     case .refused(let code): result.problems.append("app \(call.number): the session was refused with \(code)")
-    case .message(.callOffer(let offer), let id?): ring(call, id, offer.from, offer.sdp, offer.gen)
+    case .message(.callOffer(let offer), let id?): ring(call, id: id, from: offer.from, sdp: offer.sdp, generation: offer.gen)
     case .message(let message, let id): if id != nil, id == call.app.call?.id { act(call, .message(message)) }
     case .answered(let id, _, let answer):
       if let tag = call.app.tags.removeValue(forKey: id) { act(call, .answered(tag, answer)) }

@@ -5,7 +5,7 @@ import TrunklineClientMachines
 import TrunklinePlatform
 
 /// The inputs and actions of a phone's machine, as in the SDK's shell, with a system that performs all at once.
-extension PhoneFleet {
+extension FleetLoop {
   func give(_ phone: FleetPhone, _ input: PhoneMachine.Input) {
     phone.waiting.append(input)
     guard !phone.isRunning else { return }
@@ -19,7 +19,9 @@ extension PhoneFleet {
     phone.due = phone.machine.nextDeadline
   }
 
-  func received(_ event: WebSocketPool.Event, of phone: FleetPhone, _ socket: Int) {
+  /// An event of the pool's socket with this number.
+  func received(_ event: WebSocketPool.Event, on number: Int) {
+    let (phone, socket) = (phones[number / Self.sockets], number % Self.sockets)
     if case .closed(let code, let why) = event, socket == 0 {
       report(phone, "closed", nil, ["code": "\(code)", "why": why ?? ""])
     }
@@ -119,7 +121,8 @@ extension PhoneFleet {
       report(phone, "connected", info.id)
     }
     guard info.state == .ended else { return }
-    (phone.reported[info.id], phone.answerAt[info.id]) = (nil, nil)
+    phone.reported[info.id] = nil
+    phone.answerAt[info.id] = nil
     report(phone, "ended", info.id, ["reason": info.reason?.rawValue ?? "", "connected": "\(known.isConnected)"])
   }
 

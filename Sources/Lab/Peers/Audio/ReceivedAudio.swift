@@ -2,7 +2,7 @@ import TrunklineBytes
 import TrunklineRTP
 
 /// Audio that a peer received, on its own time line: sample 0 is `origin`. At most ten minutes are kept.
-struct Recording: Sendable {
+struct ReceivedAudio: Sendable {
   static let sampleLimit = 8000 * 600
   private(set) var samples: [Int16] = []
   /// The instant of sample 0: the first write.
@@ -19,7 +19,7 @@ struct Recording: Sendable {
   }
 }
 
-extension Recording {
+extension ReceivedAudio {
   /// RTP audio as an ideal receiver without a jitter buffer plays it: each frame at its timestamp, relative to the fastest
   /// packet.
   /// - Parameter start: the instant of sample 0; nil: that of the earliest frame.
