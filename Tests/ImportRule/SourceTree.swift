@@ -10,7 +10,7 @@ struct SourceTree {
   }
 
   /// Folders of Trunkline and Lab that are modules; the rest is the executable.
-  private static let inner = ["Configuration", "CommandSupport", "Peers", "PushSandbox", "DemoSpeech", "SpeechScore", "AppCheck"]
+  private static let inner = ["Configuration", "CommandSupport", "Peers", "PushSandbox", "SpeechScore", "AppCheck"]
   let root: URL
   var files: [File] = []
   /// Folder by module name.

@@ -9,23 +9,22 @@ final class BarePage {
   private let lastID = Mutex(0)
 
   /// The page's globals: `phone`, the latest `call`, its `states` and the received audio.
-  private static let script = """
-    (async () => { window.states = []; window.pcm = [];
-      window.follow = (call) => { window.call = call; states.length = 0;
-        (async () => { for await (const state of call.states) states.push(state); })();
-        call.addEventListener("state", () => { if (call.isPlaying && !call.isTapped) { call.isTapped = true; record(call.remoteStream); } });
-        return call.id; };
-      const record = (stream) => { const context = new AudioContext({ sampleRate: 8000 }), tap = context.createScriptProcessor(1024, 1, 1);
-        tap.onaudioprocess = (e) => { for (const x of e.inputBuffer.getChannelData(0)) pcm.push(Math.max(-32768, Math.min(32767, Math.round(x * 32767)))); };
-        context.createMediaStreamSource(stream).connect(tap); tap.connect(context.destination); };
-      if (!window.phone) {
-        const { Phone, readPush } = await import("/trunkline/trunkline.js");
-        const token = TOKEN;
-        window.phone = new Phone(`ws://${location.host}/v1/connect`, { ...(token && { token: () => token }), push: readPush(HASH), device: "web" });
-      }
-      phone.addEventListener("incoming", ({ call }) => follow(call));
-      return 1; })()
-    """
+  private static let script =
+    PageRecorder.script + """
+      (async () => { window.states = []; window.pcm = [];
+        window.follow = (call) => { window.call = call; states.length = 0;
+          (async () => { for await (const state of call.states) states.push(state); })();
+          call.addEventListener("state", () => { if (call.isPlaying && !call.isTapped) { call.isTapped = true;
+            recordStream(call.remoteStream, (samples) => pcm.push(...samples)); } });
+          return call.id; };
+        if (!window.phone) {
+          const { Phone, readPush } = await import("/trunkline/trunkline.js");
+          const token = TOKEN;
+          window.phone = new Phone(`ws://${location.host}/v1/connect`, { ...(token && { token: () => token }), push: readPush(HASH), device: "web" });
+        }
+        phone.addEventListener("incoming", ({ call }) => follow(call));
+        return 1; })()
+      """
 
   /// `words`: what its microphone says over and over, at 8 kHz.
   init(_ gateway: GatewayUnderTest, says words: [Int16] = Speech.app) async throws {

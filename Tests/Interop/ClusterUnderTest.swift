@@ -180,7 +180,7 @@ final class ClusterUnderTest {
       let status = try await node.process.finish(within: 15)
       #expect(status == 0, "\(node.process.text.suffix(3_000))", sourceLocation: location)
     }
-    try await edge?.stop()
+    await edge?.stop()
     try await balancer?.stop()
     if redis.isRunning {
       redis.signal(SIGTERM)

@@ -75,7 +75,7 @@ extension Interop {
       _ = try await gateway.records(4)
       #expect(gateway.endReasons == ["remoteHangup", "localEnd", "remoteHangup", "localEnd"])
       #expect(Set(gateway.records.compactMap { $0["trunk"] as? String }) == ["carrier"])
-      try await edge.stop()
+      await edge.stop()
       try await gateway.finish()
     }
 
@@ -116,7 +116,7 @@ extension Interop {
         #expect(await eventually(within: 3) { try gateway.metric("trunkline_sip_refused_total{reason=\"\(why)\"}") == 1 })
       }
       #expect(gateway.process.text.contains("let the edge set X-Trunkline-Trunk once"))
-      try await edge.stop()
+      await edge.stop()
     }
 
     @Test func `a node that drains gets no new call, and the carrier gets no refusal`() async throws {
@@ -162,7 +162,7 @@ extension Interop {
       #expect(try first.metric(#"trunkline_calls{state="connected"}"#) == 1, "the call that was there goes on")
       for peer in long + phones { peer.signal(SIGKILL) }
       first.process.signal(SIGKILL)
-      try await edge.stop()
+      await edge.stop()
     }
 
     /// The behaviour that reaping relies on: docs/design/cluster-failures.md.
@@ -187,7 +187,7 @@ extension Interop {
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       _ = try await gateway.records(2)
       #expect(gateway.endReasons == ["remoteHangup", "remoteHangup"])
-      try await edge.stop()
+      await edge.stop()
       try await gateway.finish()
     }
 
@@ -209,7 +209,7 @@ extension Interop {
       #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       #expect(try await fake.event("bye answered")["code"] as? Int == 200)
       #expect(fake.text.contains(#""event": "refused""#) == isLate)
-      try await edge.stop()
+      await edge.stop()
       try await gateway.finish()
     }
 
@@ -237,7 +237,7 @@ extension Interop {
       #expect(foreign.receive(within: 1) == nil)
       #expect(edge.process.text.contains("not followed") == (target != "node"))
       fake.signal(SIGTERM)
-      try await edge.stop()
+      await edge.stop()
       try await gateway.finish()
     }
 
@@ -272,7 +272,7 @@ extension Interop {
         phone.type("quit")
         _ = try await phone.finish(within: 10)
       }
-      try await edge.stop()
+      await edge.stop()
       for node in nodes { try await node.finish() }
     }
 
@@ -301,7 +301,7 @@ extension Interop {
       let asked = fakes.map { fake in fake.events.count { $0["event"] as? String == "redirected" } }
       #expect(asked.allSatisfy { $0 >= 2 } && asked.reduce(0, +) <= (areTwo ? 8 : 3), "\(asked)")
       for fake in fakes { fake.signal(SIGTERM) }
-      try await edge.stop()
+      await edge.stop()
       try await gateway.finish()
     }
 
@@ -326,7 +326,7 @@ extension Interop {
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(fake.text.contains(#""event": "redirected""#))
       fake.signal(SIGTERM)
-      try await edge.stop()
+      await edge.stop()
       try await gateway.finish()
     }
 

@@ -49,9 +49,5 @@ final class EdgeUnderTest {
     for _ in 0..<150 where process.isRunning { usleep(20_000) }
   }
 
-  /// Ends it; it ends its children.
-  func stop() async throws {
-    process.signal(SIGTERM)
-    try await process.finish(within: 10)
-  }
+  func stop() async { await process.end() }
 }

@@ -26,7 +26,7 @@ extension Interop {
         }
         let ends = try await gateway.records(2).compactMap { $0["end"] as? [String: Any] }
         #expect(ends.compactMap { $0["reason"] as? String } == ["remoteHangup", "localEnd"])
-        try await proxy.stop()
+        await proxy.stop()
         try await gateway.finish()
         return faults
       }
@@ -76,7 +76,7 @@ extension Interop {
       #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text)\n\(proxy.process.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(proxy.process.text.contains("moves on"))
-      try await proxy.stop()
+      await proxy.stop()
       try await gateway.finish()
       other?.process.signal(SIGKILL)
       for peer in holding { peer.signal(SIGKILL) }
@@ -121,7 +121,7 @@ extension Interop {
       #expect(proxy.routes("INVITE").count { $0.contains(route) } == 1, "the re-INVITE alone")
       _ = try await gateway.records(1)
       #expect(gateway.endReasons == ["localEnd"])
-      try await proxy.stop()
+      await proxy.stop()
       try await gateway.finish()
     }
 
@@ -242,9 +242,5 @@ private final class Kamailio {
     for _ in 0..<150 where process.isRunning { usleep(20_000) }
   }
 
-  /// Ends kamailio, which ends its children itself.
-  func stop() async throws {
-    process.signal(SIGTERM)
-    try await process.finish(within: 10)
-  }
+  func stop() async { await process.end() }
 }

@@ -87,7 +87,12 @@ extension Interop {
     func `a network that loses three datagrams of ten each way is not good, and both ways say so`(client: NetworkedClient)
       async throws
     {
-      let result = try await preflight(client, udpLoss: 30)
+      // In some runs the network loses the handshake so often that no audio passes within the call: that is not good either, and is said so.
+      var result = try await preflight(client, udpLoss: 30)
+      for _ in 0..<3 where result.sent?.loss == nil || result.received?.loss == nil {
+        #expect(!result.isReady && result.isGood == false && result.error != nil, "\(result.text)")
+        result = try await preflight(client, udpLoss: 30)
+      }
       #expect(!result.isReady && result.hasNetwork && result.isGood == false, "\(result.text)")
       // 250 packets each way: 30 % by four standard deviations
       for direction in [try #require(result.sent), try #require(result.received)] {

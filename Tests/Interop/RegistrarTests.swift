@@ -30,7 +30,7 @@ extension Interop {
 
       func close() async throws {
         try await gateway.finish()
-        for server in [registrar, proxy].compactMap(\.self) { try await server.stop() }
+        for server in [registrar, proxy].compactMap(\.self) { await server.stop() }
         try FileManager.default.removeItem(atPath: folder)
       }
     }
@@ -167,11 +167,7 @@ private final class Registrar {
     for _ in 0..<150 where process.isRunning { usleep(20_000) }
   }
 
-  /// Ends kamailio, which ends its children itself.
-  func stop() async throws {
-    process.signal(SIGTERM)
-    try await process.finish(within: 10)
-  }
+  func stop() async { await process.end() }
 
   private static var modules: String {
     [

@@ -1,6 +1,6 @@
-import DemoSpeech
 import Foundation
 import Glibc
+import SpeechScore
 import Synchronization
 import Testing
 import TrunklineBytes

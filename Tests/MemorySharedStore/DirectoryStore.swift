@@ -48,8 +48,13 @@ struct DirectoryStore: Sendable {
   }
   private var directories: [String: Directory] = [:]
   private var parts: [String: Part] = [:]
+  /// Parts that commits have dropped, the oldest first.
+  private var dropped: [String] = []
   private var last: Int64 = 0
   private var epoch = ""
+
+  /// Parts that have not expired at this time.
+  func names(at now: Instant) -> Set<String> { Set(parts.filter { $0.value.ends ?? .distantFuture > now }.keys) }
 
   mutating func apply(_ request: SharedStoreRequest, at now: Instant) -> SharedStoreReply {
     switch request {
@@ -72,6 +77,10 @@ struct DirectoryStore: Sendable {
       for piece in pieces { parts[piece.name] = Part(content: piece.content, ends: now + Limits.staged) }
       return .done
     case .commitDirectory(let commit): return take(commit, now)
+    case .expireDirectoryParts:
+      for name in dropped.prefix(Limits.partsPerExpiry) { parts[name]?.ends = now + Limits.staged }
+      dropped.removeFirst(min(dropped.count, Limits.partsPerExpiry))
+      return .count(dropped.count)
     default: return .done
     }
   }
@@ -84,7 +93,7 @@ struct DirectoryStore: Sendable {
     guard before != 0 || directories.count < Limits.directories else { return outcome(.full) }
     guard commit.made.allSatisfy({ parts[$0]?.ends.map { $0 > now } ?? false }) else { return outcome(.missing) }
     for name in commit.made { parts[name]?.ends = nil }
-    for name in commit.dropped where parts[name] != nil { parts[name]?.ends = now + Limits.staged }
+    dropped += commit.dropped
     let done = outcome(.done)
     directories[commit.scope] = Directory(version: commit.version, head: commit.head)
     last = commit.version

@@ -51,6 +51,8 @@ public struct SharedStoreStore: Sendable {
 
   // MARK: for tests
 
+  /// Names of the parts of directories that have not expired at this time.
+  public func directoryParts(at time: Instant) -> Set<String> { directories.names(at: time) }
   public func liveLeases(at now: Instant) -> [NodeLease] {
     leases.values.filter { $0.ends > now }.map(\.value).sorted { $0.incarnation < $1.incarnation }
   }
@@ -73,6 +75,39 @@ public struct SharedStoreStore: Sendable {
     case .renew(let lease, let length): return renew(lease, length, now)
     case .endLease(let incarnation):
       if leases[incarnation.node]?.value.incarnation == incarnation { leases[incarnation.node] = nil }
+    case .enter, .update, .leave, .locate, .leaveCall, .register, .consumeQuota: return applyToUser(request, at: now)
+    case .put, .remove, .reaped, .entries, .claimReaping, .claimStart, .putTombstone, .tombstone, .entry:
+      return applyToCall(request, at: now)
+    case .admit(let trunk, let most, let incarnation):
+      guard (trunks[trunk]?.values.reduce(0, +) ?? 0) < most else { return .granted(false) }
+      trunks[trunk, default: [:]][incarnation, default: 0] += 1
+      return .granted(true)
+    case .share(let trunk, let count, let incarnation):
+      trunks[trunk, default: [:]][incarnation] = count > 0 ? count : nil
+    case .lead(let task, let incarnation):
+      if let held = leaders[task], held.ends > now, held.value != incarnation { return .granted(false, holder: held.value) }
+      leaders[task] = Held(value: incarnation, ends: now + Limits.leadership)
+      return .granted(true, holder: incarnation)
+    case .resign(let task, let incarnation): if leaders[task]?.value == incarnation { leaders[task] = nil }
+    case .publish(let message, let node): published.append((message, node))
+    case .broadcast(let message): published.append((message, nil))
+    case .append(let call, let record):
+      guard records[call] == nil else { return .granted(false) }
+      records[call] = record
+      return .granted(true)
+    case .record(let call): return .record(records[call])
+    case .addHistory, .history, .forgetHistory: return histories.apply(request, whereabouts, at: now)
+    case .directories, .directoryHead, .directoryParts, .stageDirectoryParts, .commitDirectory,
+      .expireDirectoryParts:
+      return directories.apply(request, at: now)
+    case .putGrants(let rows): return grants.put(rows, at: now)
+    case .grants(let since): return grants.read(since: since)
+    }
+    return .done
+  }
+
+  private mutating func applyToUser(_ request: SharedStoreRequest, at now: Instant) -> SharedStoreReply {
+    switch request {
     case .enter(let location, let since): return enter(location, since, now)
     case .update(let location):
       guard whereabouts[location.device.user]?[location.device.device]?.session == location.session else { return .done }
@@ -91,6 +126,18 @@ public struct SharedStoreStore: Sendable {
       while devices[user]?.count ?? 0 > Limits.devicesPerUser, let oldest = devices[user]?.min(by: Self.isOlder)?.key {
         devices[user]?[oldest] = nil
       }
+    case .consumeQuota(let user, let most):
+      hours[user]?.removeAll { now - $0 >= .seconds(3_600) }
+      guard (hours[user]?.count ?? 0) < most else { return .granted(false) }
+      hours[user, default: []].append(now)
+      return .granted(true)
+    default: preconditionFailure("a request that is of no user")
+    }
+    return .done
+  }
+
+  private mutating func applyToCall(_ request: SharedStoreRequest, at now: Instant) -> SharedStoreReply {
+    switch request {
     case .put(let entry, let incarnation): put(entry, incarnation)
     case .remove(let call, let incarnation):
       guard let number = entries[incarnation]?.numberOf.removeValue(forKey: call) else { return .done }
@@ -109,38 +156,11 @@ public struct SharedStoreStore: Sendable {
       return .granted(true)
     case .putTombstone(let call, let tombstone): tombstones[call] = Held(value: tombstone, ends: now + Limits.tombstone)
     case .tombstone(let call): return .tombstone(tombstone(of: call, at: now))
-    case .admit(let trunk, let most, let incarnation):
-      guard (trunks[trunk]?.values.reduce(0, +) ?? 0) < most else { return .granted(false) }
-      trunks[trunk, default: [:]][incarnation, default: 0] += 1
-      return .granted(true)
-    case .share(let trunk, let count, let incarnation):
-      trunks[trunk, default: [:]][incarnation] = count > 0 ? count : nil
-    case .consumeQuota(let user, let most):
-      hours[user]?.removeAll { now - $0 >= .seconds(3_600) }
-      guard (hours[user]?.count ?? 0) < most else { return .granted(false) }
-      hours[user, default: []].append(now)
-      return .granted(true)
-    case .lead(let task, let incarnation):
-      if let held = leaders[task], held.ends > now, held.value != incarnation { return .granted(false, holder: held.value) }
-      leaders[task] = Held(value: incarnation, ends: now + Limits.leadership)
-      return .granted(true, holder: incarnation)
-    case .resign(let task, let incarnation): if leaders[task]?.value == incarnation { leaders[task] = nil }
-    case .publish(let message, let node): published.append((message, node))
-    case .broadcast(let message): published.append((message, nil))
-    case .append(let call, let record):
-      guard records[call] == nil else { return .granted(false) }
-      records[call] = record
-      return .granted(true)
     case .entry(let call, let incarnation):
       let found =
         entries[incarnation]?.numberOf[call] == nil ? nil : entries[incarnation]?.inOrder.first { $0.entry.line.call == call }
       return .entries(found.map { [$0.entry] } ?? [], next: 0)
-    case .record(let call): return .record(records[call])
-    case .addHistory, .history, .forgetHistory: return histories.apply(request, whereabouts, at: now)
-    case .directories, .directoryHead, .directoryParts, .stageDirectoryParts, .commitDirectory:
-      return directories.apply(request, at: now)
-    case .putGrants(let rows): return grants.put(rows, at: now)
-    case .grants(let since): return grants.read(since: since)
+    default: preconditionFailure("a request that is of no call")
     }
     return .done
   }

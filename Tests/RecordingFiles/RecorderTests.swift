@@ -40,7 +40,7 @@ import TrunklinePlatform
     let call = CallID(high: 1, low: 2)
     return CallRecording(
       call: call, file: name, tap: AudioTap(),
-      facts: CallFacts(call: call, direction: .incoming, trunk: "carrier", from: "+1", to: "+2"))
+      facts: CallEventFacts(call: call, direction: .incoming, trunk: "carrier", from: "+1", to: "+2"))
   }
   private func recorder(_ path: String, _ reports: Reports, leastFree: Int64 = 0) throws -> Recorder {
     try Recorder(RecordingFolder(path: path, leastFree: leastFree), logger: Logger(label: "test")) { reports.add($0) }

@@ -1,4 +1,3 @@
-import DemoSpeech
 import SpeechScore
 import Testing
 import TrunklineAudioCodecs

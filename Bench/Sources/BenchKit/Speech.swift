@@ -1,4 +1,4 @@
-import DemoSpeech
+import SpeechScore
 import TrunklineAudioCodecs
 import TrunklineBytes
 import TrunklineRTP

@@ -1,7 +1,7 @@
 import BenchKit
 import CTrunklineOpus
-import DemoSpeech
 import Glibc
+import SpeechScore
 import TrunklineAudioCodecs
 import TrunklineRTP
 

@@ -1,5 +1,5 @@
-import DemoSpeech
 import Glibc
+import SpeechScore
 import TrunklineAudioCodecs
 import TrunklineRTP
 

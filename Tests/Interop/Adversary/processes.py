@@ -68,7 +68,7 @@ class Process:
         if self.is_running():
             self.process.send_signal(number)
             if self.wait(seconds) is None:
-                self.process.kill()
+                os.killpg(self.pid, signal.SIGKILL)  # with its children
                 self.process.wait()
         self.process.stdin.close()
         return self.text
@@ -89,6 +89,6 @@ class Watch(Process):
         if self.is_running():
             self.process.stdin.close()
             if self.wait(10) is None:
-                self.process.kill()
+                os.killpg(self.pid, signal.SIGKILL)  # with its children
                 self.process.wait()
         return self.text

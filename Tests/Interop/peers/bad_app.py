@@ -112,7 +112,7 @@ AFTER = [
     '{"t":"nonsense","id":"7"}', '{"t":"call.answer","id":"00000000-0000-0000-0000-000000000000","seq":1,"call":"x","d":{}}',
     '{"t":"call.end","id":"%s","seq":1,"call":"%s","d":{"reason":"localEnd"}}' % (uuid.uuid4(), uuid.uuid4()),
     '{"t":"call.start","id":"%s","seq":2,"call":"%s","d":{"to":{"k":"phone","h":"+1"},"sdp":"v=0\\r\\nm=junk","gen":1}}' % (uuid.uuid4(), uuid.uuid4()),
-    '{"t":"media.ready","seq":3,"call":"%s","d":{"gen":-1}}' % uuid.uuid4(), '{"t":"ice.cand","seq":4,"d":{}}',
+    '{"t":"media.ready","seq":3,"call":"%s","d":{"gen":-1}}' % uuid.uuid4(), '{"t":"media.active","seq":4,"d":{}}',
     '{"t":"ack","ack":9223372036854775807}', '{"t":"call.dtmf","id":"%s","seq":99,"d":{}}' % uuid.uuid4(),
 ]
 

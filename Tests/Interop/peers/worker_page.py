@@ -57,6 +57,8 @@ class Browser:
         self.call("Browser.grantPermissions", origin=origin, permissions=["notifications", "audioCapture"])
         self.target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.page = self.attach(self.target)
+        # what records its audio is a script of the test (PageRecorder.swift)
+        self.call("Page.setBypassCSP", session=self.page, enabled=True)
         self.call("Page.navigate", session=self.page, url=url)
         end = time.monotonic() + 20
         while time.monotonic() < end:

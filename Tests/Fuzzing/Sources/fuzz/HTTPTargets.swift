@@ -34,40 +34,32 @@ import WebSocket
 }
 
 /// As above, for frames: the same events, whole messages within their bound.
-@Sendable func fuzzWebSocket(_ bytes: [UInt8]) {
+@Sendable func fuzzWebSocket(_ bytes: [UInt8]) { fuzzFrames(bytes, .server) }
+
+/// The same for what a server sends us.
+@Sendable func fuzzWebSocketClient(_ bytes: [UInt8]) { fuzzFrames(bytes, .client) }
+
+private func fuzzFrames(_ bytes: [UInt8], _ role: FrameReader.Role) {
   guard let first = bytes.first else { return }
   let stream = Array(bytes.dropFirst())
   func events(_ step: Int) -> [FrameReader.Event] {
-    var reader = FrameReader(messageBytes: 1_024)
+    var reader = FrameReader(role, messageBytes: 1_024)
     var out: [FrameReader.Event] = []
     var offset = 0
     while offset < stream.count {
       let end = min(stream.count, offset + step)
       stream[offset..<end].withUnsafeBytes { octets in
         reader.read(octets) { event in
-          if case .text(let message) = event { precondition(message.count <= 1_024, "a message beyond its bound") }
+          switch event {
+          case .text(let message), .binary(let message): precondition(message.count <= 1_024, "a message beyond its bound")
+          default: break
+          }
           out.append(event)
           return true
         }
       }
       offset = end
     }
-    return out
-  }
-  precondition(events(Int(first % 16) + 1) == events(65_536), "a split changed what was read")
-}
-
-/// The same for what a server sends us.
-@Sendable func fuzzWebSocketClient(_ bytes: [UInt8]) {
-  guard let first = bytes.first else { return }
-  let stream = Array(bytes.dropFirst())
-  func events(_ step: Int) -> [ClientFrameReader.Event] {
-    var reader = ClientFrameReader(messageBytes: 1_024)
-    var out: [ClientFrameReader.Event] = []
-    for start in stride(from: 0, to: stream.count, by: step) {
-      out += reader.read(stream[start..<min(stream.count, start + step)])
-    }
-    for case .binary(let message) in out { precondition(message.count <= 1_024, "a message beyond its bound") }
     return out
   }
   precondition(events(Int(first % 16) + 1) == events(65_536), "a split changed what was read")

@@ -3,8 +3,8 @@ import Testing
 import TrunklineBytes
 
 /// Every fuzz target takes its corpus, the RFCs' samples and many inputs made of them by a seed: what `make fuzz` does with coverage and for
-/// minutes, in seconds and without a build of its own. A trap ends the process, and so does an input that takes a minute; the input is then in
-/// `trunkline-fuzz-TARGET` of the folder for temporary files.
+/// minutes, in seconds and without a build of its own. A trap ends the process, and so does an input that takes a minute of processor time; the
+/// input is then in `trunkline-fuzz-TARGET` of the folder for temporary files.
 @Suite struct FuzzTargetTests {
   private static let seed = ProcessInfo.processInfo.environment["TRUNKLINE_SEED"].flatMap(UInt64.init) ?? 1
   private static let inputs = 10_000
@@ -25,12 +25,17 @@ import TrunklineBytes
     let file = open(last.path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     try #require(file >= 0, "cannot write \(last.path)")
     defer { close(file) }
+    // Processor time: the machine may be busy with other things.
+    func limit(seconds: Int) {
+      var value = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: 0))
+      setitimer(__itimer_which_t(ITIMER_PROF.rawValue), &value, nil)
+    }
     func run(_ input: [UInt8]) {
       _ = input.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
       ftruncate(file, off_t(input.count))
-      alarm(60)
+      limit(seconds: 60)
       target(input)
-      alarm(0)
+      limit(seconds: 0)
     }
     run([])
     for seed in seeds { run(seed) }
