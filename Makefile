@@ -19,7 +19,7 @@ run-cluster:
 	Scripts/install cluster
 	Scripts/run-cluster
 
-# What nodes, shared store and networks do to a cluster under load, a fault after the other: at most 40 minutes.
+# What nodes, shared store and networks do to a cluster under load, a fault after the other: an hour or more.
 faults:
 	Scripts/install faults
 	Scripts/faults

@@ -173,16 +173,17 @@ let runtime: [Target] = [
     "Runtime", "MediaThreads",
     ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"],
     [logging]),
+  module("Runtime", "WebServer", ["Bytes", "HTTP", "WebSocket", "Platform", "COpenSSL"], [logging]),
   module(
-    "Runtime", "AppServer",
-    ["Bytes", "AppProtocol", "JSONWebToken", "HTTP", "WebSocket", "AppSessions", "Platform", "COpenSSL"], [logging]),
-  module("Runtime", "EventJournal", ["Bytes", "Platform"]),
+    "Runtime", "AppServer", ["Bytes", "AppProtocol", "JSONWebToken", "HTTP", "AppSessions", "Platform", "WebServer"], [logging]),
+  module("Runtime", "LineFiles", []),
+  module("Runtime", "EventJournal", ["Bytes", "Platform", "LineFiles"]),
   module(
     "Runtime", "Store",
     [
       "Bytes", "PhoneNumbers", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallModel", "Cluster",
       "SIPDialogs",
-      "Platform", "EventJournal",
+      "Platform", "LineFiles", "EventJournal",
     ],
     [logging, grdb]),
   module(
@@ -239,7 +240,7 @@ let executable: [Target] = [
     "Trunkline", "Configuration",
     [
       "Bytes", "PhoneNumbers", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
-      "PushPolicy", "CallModel", "Platform", "SharedStore", "COpenSSL",
+      "PushPolicy", "CallModel", "Platform", "RESP", "COpenSSL",
     ], [yams]),
   module(
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
@@ -252,16 +253,15 @@ let executable: [Target] = [
 
 // What stands in for others: nothing of it is in the gateway's binary.
 let lab: [Target] = [
-  module("Lab", "SpeechScore", ["Bytes"]),
   .target(name: "CDemoSpeech", path: "Sources/Lab/CDemoSpeech", exclude: ["telephone.ulaw", "app.ulaw"]),
-  module("Lab", "DemoSpeech", ["CDemoSpeech"]),
+  module("Lab", "SpeechScore", ["Bytes", "CDemoSpeech"]),
   module("Lab", "AppCheck", []),
   module("Lab", "PushSandbox", ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"]),
   module(
     "Lab", "Peers",
     [
       "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession",
-      "DemoSpeech", "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "ClientMachines", "TrunklineClient",
+      "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "ClientMachines", "TrunklineClient",
     ], [logging]),
   .executableTarget(
     name: "trunkline-lab",
@@ -271,7 +271,7 @@ let lab: [Target] = [
       "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", "ClientMachines", "TrunklineClient",
       "AppleStandIn", "AppCheck",
     ]) + [argumentParser],
-    path: "Sources/Lab", exclude: ["AppCheck", "SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"],
+    path: "Sources/Lab", exclude: ["AppCheck", "SpeechScore", "CDemoSpeech", "PushSandbox", "Peers"],
     swiftSettings: swift),
 ]
 
@@ -310,8 +310,8 @@ let testTargets: [Target] = [
   tests("TURN", ["Bytes", "STUN", "TURN"]),
   tests("JitterBuffer", ["Bytes", "RTP", "JitterBuffer"]),
   tests("AudioCodecs", ["Bytes", "RTP", "AudioCodecs"]),
-  tests("SpeechScore", ["Bytes", "AudioCodecs", "DemoSpeech", "SpeechScore"]),
-  tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore", "CHeap"]),
+  tests("SpeechScore", ["Bytes", "AudioCodecs", "SpeechScore"]),
+  tests("MediaSession", mediaStack + ["SpeechScore", "CHeap"]),
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
   tests("Trunking", ["Bytes", "PhoneNumbers", "SIP", "SIPDialogs", "Trunking"]),
   tests("AppSessions", appStack + ["COpenSSL"]),
@@ -335,10 +335,16 @@ let testTargets: [Target] = [
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport", "COpenSSL"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
   tests("Resolver", ["Bytes", "SIPDialogs", "Platform", "Resolver"], [logging]),
-  tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
-  tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
-  tests("EventJournal", ["Bytes", "Platform", "EventJournal"]),
-  tests("Store", callStack + ["Cluster", "MemorySharedStore", "Platform", "EventJournal", "Store"], [logging]),
+  tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "SpeechScore"], [logging]),
+  // A socket of a client that may break every rule.
+  .target(
+    name: "TestSockets", dependencies: using(["Bytes", "Platform"]), path: "Tests/TestSockets",
+    swiftSettings: settings(of: "TestSockets")),
+  tests("WebServer", ["Bytes", "HTTP", "Platform", "WebServer", "TestSockets"], [logging]),
+  tests("AppServer", appStack + ["Platform", "WebServer", "AppServer", "TestSockets"], [logging]),
+  tests("LineFiles", ["Bytes", "LineFiles"]),
+  tests("EventJournal", ["Bytes", "Platform", "LineFiles", "EventJournal"]),
+  tests("Store", callStack + ["Cluster", "MemorySharedStore", "Platform", "LineFiles", "EventJournal", "Store"], [logging]),
   tests(
     "OutgoingHTTP", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "OutgoingHTTP"], [logging],
     exclude: ["jwks_peer.py", "push_peer.py", "verifier_peer.py"]),
@@ -370,7 +376,7 @@ let testTargets: [Target] = [
     "Configuration",
     [
       "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy",
-      "CallModel", "CallFlow", "Platform", "SharedStore", "Configuration",
+      "CallModel", "CallFlow", "Platform", "Configuration",
     ], [yams]),
   tests(
     "Commands",
@@ -379,7 +385,7 @@ let testTargets: [Target] = [
       "CallFlow",
       "Cluster",
       "Platform", "SIPTransport",
-      "AppServer",
+      "WebServer", "AppServer",
       "Store", "SharedStore", "Configuration", "trunkline",
     ], [yams, logging, argumentParser]),
   tests("Load", ["Bytes", "CLinux", "Configuration", "Peers", "trunkline-lab"]),
@@ -406,7 +412,7 @@ let testTargets: [Target] = [
   tests(
     "Interop",
     [
-      "Bytes", "JSONWebToken", "SpeechScore", "DemoSpeech", "Platform", "Peers", "AppleStandIn",
+      "Bytes", "JSONWebToken", "SpeechScore", "Platform", "Peers", "AppleStandIn",
       "TrunklineClient", "TrunklineCallKit",
     ],
     exclude: ["peers", "sipp"]
@@ -459,7 +465,7 @@ let products: [Product] =
   ].flatMap { name in products(name, client.filter { $0.name == name }) } + products("TrunklineCore", wire + media + calls)
   + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
   + products("MemorySharedStore", testTargets.filter { $0.name == "MemorySharedStore" })
-  + products("TrunklineLab", lab.filter { ["SpeechScore", "DemoSpeech"].contains($0.name) })
+  + products("TrunklineLab", lab.filter { $0.name == "SpeechScore" })
   + ["trunkline", "trunkline-lab"].filter(present.contains).map { .executable(name: $0, targets: [$0]) }
 
 let package = Package(
