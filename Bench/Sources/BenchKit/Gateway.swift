@@ -69,33 +69,37 @@ public func loopbackAddress(_ port: UInt16) -> sockaddr_in {
 }
 
 public enum FreePorts {
+  /// Above the `trunk_ports` of the benches, below the ports that the kernel assigns (32768 and above): no other socket gets one
+  /// before its owner binds it.
+  private static let range: Range<UInt16> = 24_000..<32_760
+
   /// Loopback ports that are free for UDP and TCP; all are bound at once, so that they differ. A port that is free for UDP only
   /// may belong to a connection of an earlier bench in TIME_WAIT: no process can listen there for a minute.
   public static func loopback(_ count: Int) throws -> [UInt16] {
     var sockets: [Int32] = []
     defer { for socket in sockets { close(socket) } }
     var ports: [UInt16] = []
-    for _ in 0..<(count + 200) where ports.count < count {
-      guard let udp = bound(SOCK_DGRAM, 0) else { continue }
-      sockets.append(udp.fd)
-      guard let tcp = bound(SOCK_STREAM, udp.port) else { continue }
-      sockets.append(tcp.fd)
-      ports.append(udp.port)
+    for port in range.shuffled() where ports.count < count {
+      guard let udp = bound(SOCK_DGRAM, port) else { continue }
+      sockets.append(udp)
+      guard let tcp = bound(SOCK_STREAM, port) else { continue }
+      sockets.append(tcp)
+      ports.append(port)
     }
     guard ports.count == count else { throw BenchError(text: "no \(count) free ports") }
     return ports
   }
 
-  private static func bound(_ kind: __socket_type, _ port: UInt16) -> (fd: Int32, port: UInt16)? {
+  /// Its descriptor.
+  private static func bound(_ kind: __socket_type, _ port: UInt16) -> Int32? {
     let fd = socket(AF_INET, Int32(kind.rawValue), 0)
     var address = loopbackAddress(port)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+    let isBound = withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(fd, $0, length) == 0 && getsockname(fd, $0, &length) == 0
+        bind(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
       }
     }
-    if isBound { return (fd, UInt16(bigEndian: address.sin_port)) }
+    if isBound { return fd }
     close(fd)
     return nil
   }

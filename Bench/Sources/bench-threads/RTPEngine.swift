@@ -18,12 +18,9 @@ final class RTPEngine {
   init(_ cores: Cores) throws {
     var own: UInt16 = 0
     control = bn_udp(&own)
-    var free: UInt16 = 0
-    let holder = bn_udp(&free)
-    bn_close(holder)
-    port = free
+    port = try FreePorts.loopback(1)[0]
     let arguments = [
-      Self.path, "--foreground", "--table=-1", "--interface=127.0.0.1", "--listen-ng=127.0.0.1:\(port)", "--port-min=32000",
+      Self.path, "--foreground", "--table=-1", "--interface=127.0.0.1", "--listen-ng=127.0.0.1:\(port)", "--port-min=33000",
       "--port-max=59998", "--num-threads=1", "--log-level=2", "--log-stderr", "--delete-delay=0", "--no-redis-required",
     ]
     let strings = arguments.map { Array($0.utf8CString) }

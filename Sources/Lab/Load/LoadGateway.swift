@@ -96,11 +96,17 @@ final class LoadGateway {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Free ports, all bound at the same time so that they differ; two simultaneous load runs get different ones.
+  /// Ports that are free for UDP and TCP, above `trunk_ports` and below those that the kernel assigns (32768 and above): no socket
+  /// of the gateway or the load gets one before its owner binds it.
   private static func freePorts(_ count: Int) throws -> [UInt16] {
-    let any = SocketAddress(IPAddress(127, 0, 0, 1), 0)
-    let listeners = try (0..<count).map { _ in try TCPListener(bind: any) }
-    return listeners.map(\.localAddress.port)
+    let range: Range<UInt16> = 30_200..<32_760
+    var ports: [UInt16] = []
+    for port in range.shuffled() where ports.count < count {
+      let address = SocketAddress(.loopback, port)
+      if (try? TCPListener(bind: address)) != nil, (try? UDPSocket(bind: address)) != nil { ports.append(port) }
+    }
+    guard ports.count == count else { throw LoadFailure(description: "no \(count) free ports in \(range)") }
+    return ports
   }
 
   /// Kills the gateway without a drain; any thread.

@@ -39,15 +39,26 @@ public final class EventSender: Sendable {
 }
 
 final class EventStatistics: Sendable {
-  /// delivered (accepted), refused (a status that is about the event), failed (the server), expired, lost (no longer in the journal).
-  let outcomes = CounterTable(labelNames: ["outcome"])
+  enum Outcome: String, CaseIterable, Sendable {
+    /// Accepted.
+    case delivered
+    /// A status that is about the event.
+    case refused
+    /// The server's fault.
+    case failed
+    case expired
+    /// No longer in the journal.
+    case lost
+  }
+  let outcomes = LabelledCounters<Outcome>()
   let time = Histogram(bounds: Histogram.secondsBounds)
   let open = Gauge()
   let failing = Gauge()
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_event_webhooks_total", help: "Requests with an event by how they ended.", outcomes),
+      .counters(
+        "trunkline_event_webhooks_total", help: "Requests with an event by how they ended.", label: "outcome", outcomes),
       .histogram("trunkline_event_webhook_seconds", help: "From a request with an event to its answer.", time),
       .gauge("trunkline_events_open", help: "Events in memory that a webhook has not accepted yet.", open),
       .gauge("trunkline_event_webhooks_failing", help: "Webhooks whose last request failed.", failing),

@@ -103,7 +103,7 @@ final class EventWorker: HTTPWorker {
       for event in events where open.contains(event.position) { keep(event, hook) }
       after = end.position
     }
-    statistics.outcomes.counter("lost").increment(by: UInt64(max(0, open.count - hook.bodies.count)))
+    statistics.outcomes[.lost].increment(by: UInt64(max(0, open.count - hook.bodies.count)))
     return hook
   }
 
@@ -149,7 +149,7 @@ final class EventWorker: HTTPWorker {
     hook.ahead = events[...]
     guard isGap, let first = events.first else { return }
     let lost = first.position - hook.sink.read - 1
-    statistics.outcomes.counter("lost").increment(by: lost)
+    statistics.outcomes[.lost].increment(by: lost)
     logger.error(
       "a webhook was too slow: the journal deleted events that it had not accepted",
       metadata: ["url": "\(hook.webhook.shown)", "events": "\(lost)"])
@@ -181,12 +181,12 @@ final class EventWorker: HTTPWorker {
     let isExpired = hook.sink.ended(position, outcome, at: loop.now, wallNow: WallClock.nowMilliseconds())
     switch outcome {
     case .accepted:
-      statistics.outcomes.counter("delivered").increment()
+      statistics.outcomes[.delivered].increment()
       if hook.isReported { logger.notice("a webhook accepts events again", metadata: ["url": "\(hook.webhook.shown)"]) }
       hook.isReported = false
       hook.bodies[position] = nil
     case .failed(let isServer, _):
-      statistics.outcomes.counter(isServer ? "failed" : "refused").increment()
+      statistics.outcomes[isServer ? .failed : .refused].increment()
       if !hook.isReported {
         logger.warning(
           "a webhook does not accept events: they are kept and retried for 24 hours",
@@ -194,7 +194,7 @@ final class EventWorker: HTTPWorker {
       }
       hook.isReported = true
       guard isExpired else { return }
-      statistics.outcomes.counter("expired").increment()
+      statistics.outcomes[.expired].increment()
       hook.bodies[position] = nil
     }
   }

@@ -3,7 +3,7 @@ import TrunklinePlatform
 
 /// The counts of the push thread. Any thread reads.
 public final class PushStatistics: Sendable {
-  /// By service and outcome: accepted, unregistered, tokenMismatch, failed.
+  /// By service and outcome.
   let outcomes = CounterTable(labelNames: ["service", "outcome"])
   /// By service and the reason that the service states, which operators search for.
   let failures = CounterTable(labelNames: ["service", "reason"])
@@ -16,18 +16,29 @@ public final class PushStatistics: Sendable {
   let inviteToPush = Histogram(bounds: Histogram.secondsBounds)
   let elapsed = Histogram(bounds: Histogram.secondsBounds)
 
+  private enum Outcome: String, CaseIterable { case accepted, unregistered, tokenMismatch, failed }
+
+  /// A counter that appears with its first push has no rate for it: each begins at 0.
+  init() {
+    for service in PushService.allCases { for outcome in Outcome.allCases { _ = counter(service, outcome) } }
+  }
+
+  private func counter(_ service: PushService, _ outcome: Outcome) -> Counter {
+    outcomes.counter(service.rawValue, outcome.rawValue)
+  }
+
   func count(_ report: PushReport) {
-    let service = report.target.service.rawValue
+    let service = report.target.service
     elapsed.record(report.elapsed)
     switch report.outcome {
-    case .accepted: outcomes.counter(service, "accepted").increment()
-    case .unregistered: outcomes.counter(service, "unregistered").increment()
+    case .accepted: counter(service, .accepted).increment()
+    case .unregistered: counter(service, .unregistered).increment()
     case .tokenMismatch:
-      outcomes.counter(service, "tokenMismatch").increment()
-      tokenMismatches.counter(service, report.target.environment.rawValue, report.reason).increment()
-    case .failed: outcomes.counter(service, "failed").increment()
+      counter(service, .tokenMismatch).increment()
+      tokenMismatches.counter(service.rawValue, report.target.environment.rawValue, report.reason).increment()
+    case .failed: counter(service, .failed).increment()
     }
-    if report.outcome != .accepted { failures.counter(service, report.reason).increment() }
+    if report.outcome != .accepted { failures.counter(service.rawValue, report.reason).increment() }
   }
 
   var families: [MetricFamily] {

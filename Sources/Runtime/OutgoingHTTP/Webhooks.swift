@@ -47,14 +47,24 @@ public final class Webhooks: Sendable {
 }
 
 final class WebhookStatistics: Sendable {
-  /// answered, late, refused (HTTP status), failed (no answer), nonsense, skipped.
-  let outcomes = CounterTable(labelNames: ["outcome"])
+  enum Outcome: String, CaseIterable, Sendable {
+    case answered, late
+    /// By an HTTP status.
+    case refused
+    /// No answer.
+    case failed
+    /// An answer that is none.
+    case nonsense
+    /// Not asked, because its server fails.
+    case skipped
+  }
+  let outcomes = LabelledCounters<Outcome>()
   let time = Histogram(bounds: Histogram.secondsBounds)
   let open = Gauge()
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_webhooks_total", help: "Requests to webhooks by how they ended.", outcomes),
+      .counters("trunkline_webhooks_total", help: "Requests to webhooks by how they ended.", label: "outcome", outcomes),
       .histogram("trunkline_webhook_seconds", help: "From a request to its answer.", time),
       .gauge("trunkline_webhook_circuit_open", help: "1 while a webhook's server gets no requests because it fails.", open),
     ]
@@ -119,14 +129,15 @@ private final class WebhookWorker: HTTPWorker {
     _ hook: Webhook, body: [UInt8], within time: Duration, expecting sample: String, about: String,
     _ read: @escaping (HTTPClientResponse) -> Read?, _ answer: @escaping (Read?) -> Void
   ) {
-    func ended(_ read: Read?, outcome: String, because why: String = "") {
-      statistics.outcomes.counter(outcome).increment()
+    func ended(_ read: Read?, outcome: WebhookStatistics.Outcome, because why: String = "") {
+      statistics.outcomes[outcome].increment()
       if read == nil {
-        logger.warning("a webhook gave no answer", metadata: ["about": "\(about)", "outcome": "\(outcome)", "why": "\(why)"])
+        logger.warning(
+          "a webhook gave no answer", metadata: ["about": "\(about)", "outcome": "\(outcome.rawValue)", "why": "\(why)"])
       }
       answer(read)
     }
-    guard gate.admits(hook.url, at: loop.now) else { return ended(nil, outcome: "skipped") }
+    guard gate.admits(hook.url, at: loop.now) else { return ended(nil, outcome: .skipped) }
     let began = loop.now
     let request = HTTPClientRequest(
       connection: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
@@ -141,11 +152,11 @@ private final class WebhookWorker: HTTPWorker {
         let read = read(response)
         let isRefusal = response.status != 200 && read == nil
         ended(
-          read, outcome: isRefusal ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered",
+          read, outcome: isRefusal ? .refused : read == nil ? .nonsense : isLate ? .late : .answered,
           because: Self.problem(response, expecting: sample))
       case .failure(let failure):
         gate.ended(hook.url, answered: false, at: loop.now)
-        ended(nil, outcome: "failed", because: failure.text)
+        ended(nil, outcome: .failed, because: failure.text)
       }
       statistics.open.set(gate.isOpen(hook.url) ? 1 : 0)
     }

@@ -23,7 +23,7 @@ class Gateway:
         self.processes, self.calls = [], 0
         self.tls = kind == "tls"
         self.sip, self.siptls, self.app, self.admin, self.carrier, self.other = free_ports(6)
-        self.media, self.trunk_ports = 40_000, (20_000, 20_999)
+        self.media, self.trunk_ports = 21_998, (20_000, 20_999)
         self.write(users)
 
     def write(self, users):

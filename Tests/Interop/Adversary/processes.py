@@ -1,7 +1,10 @@
 """Processes of an attack: each has its log and its core, and ends by its own id when whoever started it does."""
-import ctypes, os, resource, signal, socket, subprocess, time
+import ctypes, os, random, resource, signal, socket, subprocess, time
 
 CORES = sorted(os.sched_getaffinity(0))
+PORTS = range(24_000, 32_760)
+# Ports that this program has named: their owners may bind them later.
+given = set()
 
 
 def lab(binary):
@@ -19,15 +22,27 @@ class Failure(Exception):
 
 
 def free_ports(count):
-    kept = []
-    for _ in range(count):
-        one = socket.socket()
-        one.bind(("127.0.0.1", 0))
-        kept.append(one)
-    ports = [one.getsockname()[1] for one in kept]
-    for one in kept:
-        one.close()
+    """Loopback ports that are free for UDP and TCP, below those that the kernel assigns: no other socket gets one before its owner binds it."""
+    ports = []
+    for port in random.sample(PORTS, len(PORTS)):
+        if len(ports) == count:
+            break
+        if port not in given and is_free(port):
+            ports.append(port)
+    if len(ports) < count:
+        raise Failure(f"{count} free ports are wanted of {PORTS}: there are {len(ports)}")
+    given.update(ports)
     return ports
+
+
+def is_free(port):
+    try:
+        for kind in socket.SOCK_DGRAM, socket.SOCK_STREAM:
+            with socket.socket(socket.AF_INET, kind) as one:
+                one.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True
 
 
 class Process:

@@ -106,7 +106,7 @@ for port in {arena.sip, arena.siptls, arena.app, arena.admin}:
         free.bind(("127.0.0.1", 0))
         config = config.replace(f":{port}", f":{free.getsockname()[1]}")
 config = config.replace("node: n1", "node: n3").replace("n1.phone.example.com", "before.example").replace("cluster.key", "before.key")
-config = config.replace("app_port: 40000, trunk_ports: 20000-20999", "app_port: 41000, trunk_ports: 22000-22099")
+config = config.replace("app_port: 21998, trunk_ports: 20000-20999", "app_port: 23998, trunk_ports: 22000-22099")
 os.makedirs(arena.folder + "/before", exist_ok=True)
 for name in os.listdir(arena.folder):
     if name.endswith((".key", ".token", ".pem", ".secret")) or name == "password":
