@@ -84,6 +84,30 @@ import TrunklinePlatform
   }
 
   /// `answer` may come after the server has stopped, and twice.
+  @Test func `requests that come at once while the thread is busy are all answered, also on more than half of the connections`()
+    throws
+  {
+    let (entered, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let server = try Fixture.plain { request, answer in
+      if request.target.path == "/busy" {
+        entered.signal()
+        release.wait()
+      }
+      answer(.text(200, "here"))
+    }
+    defer { server.stop() }
+    func ask(_ path: String) throws -> TestSocket {
+      let socket = try TestSocket(server.address)
+      socket.write("GET \(path) HTTP/1.1\r\nHost: test\r\n\r\n")
+      return socket
+    }
+    let first = try ask("/busy")
+    entered.wait()
+    let others = try (0..<60).map { _ in try ask("/") }
+    release.signal()
+    for socket in [first] + others { #expect(socket.response()?.head.hasPrefix("HTTP/1.1 200") == true) }
+  }
+
   @Test func `answers after the end, a second one, and a second stop do nothing`() throws {
     let held = Mutex<[HTTPRequest.Answer]>([])
     let isHeld = DispatchSemaphore(value: 0)

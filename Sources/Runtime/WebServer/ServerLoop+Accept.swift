@@ -60,6 +60,9 @@ extension ServerLoop {
     silent.append(connection.number)
     silentCount += 1
     metrics.connections.set(Int64(connections.count))
+    // Its first octets are there (TCP_DEFER_ACCEPT). Read now: of many that come at once, those accepted first would count as silent
+    // and be closed for the others.
+    ready(connection, .readable)
   }
 
   /// Whether there is room for one more connection, whose client is not known yet.

@@ -73,6 +73,9 @@ def each():
 
 def of_events(got):
     health = ask(arena, "/healthz", None, seconds=5)
+    for answer in got:
+        if answer.status not in (200, 429):
+            print(f"status {answer.status} after {answer.seconds:.3f} s, closed {answer.closed}: {answer.head[:200]!r} {answer.body[:300]!r}", file=sys.stderr)
     return {"answers": len([1 for answer in got if answer.status in (200, 429)]), "unanswered_questions": len([1 for answer in got if not answer.status]),
             "health_ms": round(health.seconds * 1000, 1), "worst_s": round(max(answer.seconds for answer in got), 2)}
 
