@@ -81,7 +81,8 @@ extension Interop {
       // then the directory answers rightly: the user is found, and has no device
       let right = try Peers.caller(gateway, "refused_480", to: Mode.right.number)
       #expect(try await right.finish(within: 15) == 0, "\(right.text.suffix(1_500))")
-      #expect(try await gateway.records(2).compactMap { $0["user"] as? String } == ["alice", "carol"])
+      let users = try await gateway.records(2).compactMap { $0["user"] as? String }
+      #expect(users.sorted() == ["alice", "carol"], "one waits for its last statistics, the other has no media")
       #expect(try gateway.sum("trunkline_webhooks_total", "outcome=\"answered\"") >= 1)
       alice.type("quit")
       _ = try await alice.finish(within: 5)
