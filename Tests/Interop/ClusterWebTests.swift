@@ -112,8 +112,7 @@ extension Interop {
         let talker = try cluster.talker(to: n2)
         wake = try await push()
         if !isRight { wake["gw"] = cluster.url(of: n3) }
-        try await page.deliver(wake, n1)
-        try await page.waitForNotifications(["+15557770001 is calling"])
+        try await page.deliver(wake, n1, until: ["+15557770001 is calling"])
         _ = try await talker.event("progress") { ($0["fields"] as? [String: String])?["code"] == "180" }
         try await page.click("decline")
         try await cluster.expect(486, of: talker)

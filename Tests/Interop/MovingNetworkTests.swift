@@ -199,7 +199,7 @@ class PhoneNetwork {
 
 /// Two paths to the gateway; the first is preferred while it is up.
 private final class TwoNetworks: PhoneNetwork {
-  /// The gateway's address on both.
+  /// The gateway's address on both. It is at neither cable: a telephone that leaves a network takes nothing from the gateway.
   static let address = "10.91.1.1"
   override var cables: [String] { ["tlwifi", "tlcell"] }
 
@@ -209,13 +209,16 @@ private final class TwoNetworks: PhoneNetwork {
       set -e
       ip netns add \(namespace); ip -n \(namespace) link set lo up
       ip link add tlwifi type veth peer name wifi netns \(namespace); ip link add tlcell type veth peer name cell netns \(namespace)
-      ip addr add \(Self.address)/24 dev tlwifi; ip link set tlwifi up
+      ip addr replace \(Self.address)/32 dev lo
+      ip addr add 10.91.1.3/24 dev tlwifi; ip link set tlwifi up
       ip addr add 10.91.2.1/24 dev tlcell; ip link set tlcell up
       ip -n \(namespace) addr add 10.91.1.2/24 dev wifi; ip -n \(namespace) link set wifi up
       ip -n \(namespace) addr add 10.91.2.2/24 dev cell; ip -n \(namespace) link set cell up
       ip -n \(namespace) route add default via 10.91.2.1
       """)
   }
+
+  deinit { runAtEnd(["/sbin/ip", "addr", "del", Self.address + "/32", "dev", "lo"]) }
 
   /// Disconnects or reconnects both networks, at the cables' other ends.
   func connect(_ isOn: Bool) async throws {
